@@ -1,0 +1,1 @@
+//! Misbehaves on request, for the tests.

@@ -1,0 +1,1 @@
+//! A read-only view of configured folders.

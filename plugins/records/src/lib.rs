@@ -1,0 +1,1 @@
+//! Entries under keys, kept in SQLite.
