@@ -5,7 +5,6 @@
 //! This reader refuses what it cannot hold exactly, and stops at the first byte past a bound.
 
 use std::fmt;
-use std::fmt::Write as _;
 
 use super::{Bounds, Float, Int, Map, Value};
 

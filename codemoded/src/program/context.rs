@@ -1,0 +1,140 @@
+#![expect(unsafe_code, reason = "the interpreter's derive implements its own marker trait")]
+//! What one run carries through the interpreter: its channel to the daemon, its budgets, and why it failed.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use starlark::any::ProvidesStaticType;
+use starlark::codemap::FileSpan;
+use starlark::eval::Evaluator;
+
+use super::fault;
+use crate::capability::schema::Input;
+use crate::worker::channel::Channel;
+use crate::worker::manifest::Entry;
+use crate::worker::protocol::{Answer, Budgets, Claim, FromWorker, ToWorker, WorkerLimit};
+
+/// The evaluator of a program.
+pub type Evaluation<'v, 'a, 'e> = Evaluator<'v, 'a, 'e>;
+
+/// Which part of the program is running.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// Definitions: native calls are refused.
+    TopLevel,
+    Main,
+}
+
+/// One run's state. Single-threaded, like the interpreter.
+#[derive(Debug, ProvidesStaticType)]
+pub struct Context {
+    channel: RefCell<Channel>,
+    budgets: Budgets,
+    phase: Cell<Phase>,
+    /// Calls attempted so far, the ones that did not bind included.
+    attempted: Cell<u64>,
+    /// The number of the next call frame.
+    next_call: Cell<u32>,
+    /// Set by whatever ends the run on purpose; the interpreter's own error is then only the way out.
+    failure: RefCell<Option<Claim>>,
+    inputs: RefCell<HashMap<u32, Rc<Input>>>,
+}
+
+/// Carries a failure, kept in the [`Context`], out of the interpreter.
+#[derive(Debug, thiserror::Error)]
+#[error("the run ended")]
+struct Ended;
+
+impl Context {
+    pub fn new(channel: Channel, budgets: Budgets) -> Self {
+        Self {
+            channel: RefCell::new(channel),
+            budgets,
+            phase: Cell::new(Phase::TopLevel),
+            attempted: Cell::new(0),
+            next_call: Cell::new(0),
+            failure: RefCell::new(None),
+            inputs: RefCell::default(),
+        }
+    }
+
+    /// The context of the program that this evaluator runs.
+    pub(super) fn of<'a>(evaluator: &Evaluator<'_, 'a, '_>) -> Option<&'a Self> {
+        evaluator.extra.and_then(|extra| extra.downcast_ref())
+    }
+
+    pub(super) fn budgets(&self) -> &Budgets {
+        &self.budgets
+    }
+
+    pub(super) fn enter(&self, phase: Phase) {
+        self.phase.set(phase);
+    }
+
+    /// Ends the run with this failure.
+    pub(super) fn end(&self, failure: Claim) -> starlark::Error {
+        self.failure.borrow_mut().get_or_insert(failure);
+        starlark::Error::new_other(Ended)
+    }
+
+    /// Counts one attempted call, or says why none may be made now.
+    pub(super) fn begin_call(&self, place: Option<&FileSpan>) -> Result<(), Claim> {
+        if self.phase.get() == Phase::TopLevel {
+            return Err(fault::invalid_program(place, "capabilities can be called only while main() runs"));
+        }
+        let attempted = self.attempted.get() + 1;
+        if attempted > self.budgets.max_native_calls {
+            return Err(Claim::Limit(WorkerLimit::NativeCalls));
+        }
+        self.attempted.set(attempted);
+        Ok(())
+    }
+
+    /// The compiled input of a capability; the schema is the daemon's own and has compiled there.
+    pub(super) fn input(&self, entry: &Entry<'_>) -> Option<Rc<Input>> {
+        if let Some(input) = self.inputs.borrow().get(&entry.number) {
+            return Some(Rc::clone(input));
+        }
+        let schema = serde_json::from_str(entry.schema).ok()?;
+        let input = Rc::new(Input::compile(&schema).ok()?);
+        self.inputs.borrow_mut().insert(entry.number, Rc::clone(&input));
+        Some(input)
+    }
+
+    /// Sends one call and returns its number.
+    pub(super) fn send_call(&self, capability: u32, caught: bool, arguments: Vec<u8>) -> u32 {
+        let call = self.next_call.get();
+        self.next_call.set(call.wrapping_add(1));
+        self.channel.borrow_mut().send(&FromWorker::Call { call, capability, caught, arguments });
+        call
+    }
+
+    /// Waits for the next answer.
+    pub(super) fn receive_answer(&self) -> (u32, Answer) {
+        match self.channel.borrow_mut().receive() {
+            ToWorker::Answer { call, answer } => (call, answer),
+            ToWorker::Prepare(_) | ToWorker::Program(_) => Channel::hang_up(),
+        }
+    }
+
+    /// Sends the outcome, the last frame of the run.
+    pub fn finish(&self, outcome: Result<String, Claim>) {
+        self.channel.borrow_mut().send(&match outcome {
+            Ok(json) => FromWorker::Returned(json.into_bytes()),
+            Err(claim) => FromWorker::Failed(claim),
+        });
+    }
+
+    /// Why the evaluation failed.
+    pub(super) fn claim(&self, evaluator: &Evaluator<'_, '_, '_>, error: starlark::Error) -> Claim {
+        if let Some(failure) = self.failure.borrow_mut().take() {
+            return failure;
+        }
+        if evaluator.get_total_tick_count() > self.budgets.max_execution_steps {
+            return Claim::Limit(WorkerLimit::ExecutionSteps);
+        }
+        let place = error.span().cloned().or_else(|| evaluator.call_stack_top_location());
+        fault::invalid_program(place.as_ref(), &error.without_diagnostic().to_string())
+    }
+}

@@ -1,0 +1,127 @@
+#![expect(unsafe_code, reason = "the interpreter's derives implement its own marker traits")]
+//! Capabilities as a program sees them: `records.lookup(key = "a")`.
+//!
+//! A namespace holds only its prefix. Attributes are found in the catalog's map when they are asked for, so the
+//! size of the catalog costs a run nothing.
+
+use std::fmt;
+
+use allocative::Allocative;
+use starlark::any::ProvidesStaticType;
+use starlark::eval::{Arguments, Evaluator};
+use starlark::values::{Heap, NoSerialize, StarlarkPagablePanic, StarlarkValue, Value, starlark_value};
+use starlark::{environment::GlobalsBuilder, starlark_simple_value};
+
+use super::context::Context;
+use super::fault::{self, invalid_arguments};
+use super::value::{self, Unsupported};
+use crate::capability::schema::Diagnostic;
+use crate::value::Map;
+use crate::worker::manifest::{Entry, Manifest};
+use crate::worker::protocol::{Answer, Claim};
+
+/// A dotted prefix of capability names.
+#[derive(Debug, ProvidesStaticType, NoSerialize, StarlarkPagablePanic, Allocative)]
+struct Namespace {
+    #[allocative(skip)]
+    manifest: &'static Manifest<'static>,
+    prefix: String,
+}
+
+/// One callable capability.
+#[derive(Debug, ProvidesStaticType, NoSerialize, StarlarkPagablePanic, Allocative)]
+pub(super) struct Callable {
+    #[allocative(skip)]
+    pub(super) entry: Entry<'static>,
+}
+
+starlark_simple_value!(Namespace);
+starlark_simple_value!(Callable);
+
+/// Adds the catalog's roots to the free names.
+pub(super) fn add_roots(globals: &mut GlobalsBuilder, manifest: &'static Manifest<'static>) {
+    for root in manifest.segments("") {
+        globals.set(root, Namespace { manifest, prefix: root.to_owned() });
+    }
+}
+
+#[starlark_value(type = "namespace")]
+impl<'v> StarlarkValue<'v> for Namespace {
+    fn get_attr(&self, attribute: &str, heap: Heap<'v>) -> Option<Value<'v>> {
+        let name = format!("{}.{attribute}", self.prefix);
+        match self.manifest.find(&name) {
+            Some(entry) => Some(heap.alloc(Callable { entry })),
+            None if self.manifest.is_namespace(&name) => {
+                Some(heap.alloc(Self { manifest: self.manifest, prefix: name }))
+            }
+            None => None,
+        }
+    }
+
+    fn dir_attr(&self) -> Vec<String> {
+        self.manifest.segments(&self.prefix).into_iter().map(str::to_owned).collect()
+    }
+}
+
+#[starlark_value(type = "function")]
+impl<'v> StarlarkValue<'v> for Callable {
+    fn invoke(
+        &self,
+        _me: Value<'v>,
+        arguments: &Arguments<'v, '_>,
+        evaluator: &mut Evaluator<'v, '_, '_>,
+    ) -> starlark::Result<Value<'v>> {
+        let Some(context) = Context::of(evaluator) else {
+            return Err(starlark::Error::new_other(fmt::Error));
+        };
+        let call = self.begin(context, arguments, evaluator, false).map_err(|claim| context.end(claim))?;
+        match context.receive_answer() {
+            (answered, Answer::Value(json)) if answered == call => {
+                value::answer(&json, evaluator.heap()).map_err(|claim| context.end(claim))
+            }
+            _ => crate::worker::channel::Channel::hang_up(),
+        }
+    }
+}
+
+impl Callable {
+    /// Binds the arguments and sends the call; gives its number.
+    pub(super) fn begin<'v>(
+        &self,
+        context: &Context,
+        arguments: &Arguments<'v, '_>,
+        evaluator: &Evaluator<'v, '_, '_>,
+        caught: bool,
+    ) -> Result<u32, Claim> {
+        let place = evaluator.call_stack_top_location();
+        context.begin_call(place.as_ref())?;
+        let refuse = |message: &dyn fmt::Display| {
+            invalid_arguments(place.as_ref(), &format!("{}: {message}", self.entry.name))
+        };
+        if arguments.no_positional_args(evaluator.heap()).is_err() {
+            return Err(refuse(&"arguments are passed by keyword only"));
+        }
+        let named = arguments.names_map().map_err(|error| refuse(&error.without_diagnostic()))?;
+        let mut given = Map::with_capacity(named.len());
+        for (name, argument) in &named {
+            let converted = value::argument(*argument, context.budgets(), name.as_str());
+            given.insert(name.as_str().to_owned(), converted.map_err(|unsupported| unsupported.claim(&refuse))?);
+        }
+        let input = context.input(&self.entry).ok_or_else(|| fault::invalid_program(place.as_ref(), "no schema"))?;
+        let bound = input.bind(given).map_err(|diagnostic: Diagnostic| refuse(&diagnostic))?;
+        let json = value::arguments(bound, context.budgets()).map_err(|unsupported: Unsupported| unsupported.claim(&refuse))?;
+        Ok(context.send_call(self.entry.number, caught, json.into_bytes()))
+    }
+}
+
+impl fmt::Display for Namespace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "<namespace {}>", self.prefix)
+    }
+}
+
+impl fmt::Display for Callable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "<capability {}>", self.entry.name)
+    }
+}

@@ -1,0 +1,170 @@
+//! One native call, in its fixed order: bind again, authorize, dispatch, check the output. Nothing after a failing
+//! step runs.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::ledger::Ledger;
+use super::{RunId, internal};
+use crate::capability::Capability;
+use crate::failure::Failure;
+use crate::generation::Generation;
+use crate::identity::Subject;
+use crate::limits::{Limit, Limits};
+use crate::plugin::{CallError, CallRequest};
+use crate::policy::{Decision, Question};
+use crate::value::{JsonError, JsonFault, Map, Value, read};
+use crate::worker::protocol::{CallFailure, FailureCode};
+
+/// Whose run a call belongs to.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Caller<'a> {
+    pub(super) generation: &'a Generation,
+    pub(super) run: RunId,
+    pub(super) subject: &'a Subject,
+    pub(super) ledger: &'a Ledger,
+    pub(super) deadline: Instant,
+}
+
+/// One call that a worker asks for.
+pub(super) struct Call<'a> {
+    pub(super) caller: Caller<'a>,
+    pub(super) capability: Arc<Capability>,
+    /// Whether the program wants a failure as a value.
+    pub(super) caught: bool,
+}
+
+/// Why a call has no value.
+#[derive(Debug)]
+pub(super) enum Refusal {
+    /// The program asked for it.
+    Caught(CallFailure),
+    EndsRun(Failure),
+}
+
+impl Call<'_> {
+    /// JSON text of the checked output.
+    pub(super) async fn serve(self, arguments: &[u8]) -> Result<Vec<u8>, Refusal> {
+        match self.steps(arguments).await {
+            Ok(json) => Ok(json),
+            Err(failure) if self.caught => Err(catchable(failure)),
+            Err(failure) => Err(Refusal::EndsRun(failure)),
+        }
+    }
+
+    async fn steps(&self, arguments: &[u8]) -> Result<Vec<u8>, Failure> {
+        let limits = &self.caller.generation.limits;
+        let bound = self.bind(arguments, limits)?;
+        self.authorize(&bound).await?;
+        let output = self.dispatch(bound, limits).await?;
+        self.check(&output, limits)
+    }
+
+    fn bind(&self, arguments: &[u8], limits: &Limits) -> Result<Map, Failure> {
+        let given = match read(arguments, limits.value_bounds()) {
+            Ok(Value::Map(given)) => given,
+            Ok(_) => return Err(internal(&JsonError { fault: JsonFault::Syntax, at: 0 })),
+            Err(error) => return Err(too_large(&error).unwrap_or_else(|| internal(&error))),
+        };
+        let bound = self.capability.input.bind(given);
+        bound.map_err(|diagnostic| Failure::InvalidArguments(format!("{}: {diagnostic}", self.capability.name)))
+    }
+
+    async fn authorize(&self, arguments: &Map) -> Result<(), Failure> {
+        let question = Question {
+            subject: self.caller.subject.clone(),
+            id: self.capability.id.clone(),
+            name: self.capability.name.clone(),
+            hints: self.capability.hints,
+            arguments: arguments.clone(),
+        };
+        match self.caller.generation.policy.decide(question, self.caller.deadline).await {
+            Decision::Allow => Ok(()),
+            Decision::Deny { reason } => Err(Failure::Denied(reason)),
+            Decision::Failure(cause) => {
+                tracing::error!(capability = %self.capability.id, %cause, "the policy did not decide");
+                Err(Failure::Policy)
+            }
+        }
+    }
+
+    async fn dispatch(&self, arguments: Map, limits: &Limits) -> Result<Vec<u8>, Failure> {
+        let instance = self.caller.generation.plugins.get(&self.capability.plugin).ok_or(Failure::Internal)?;
+        self.caller.ledger.dispatched(&self.capability);
+        let request = CallRequest {
+            capability: self.capability.name.as_str().to_owned(),
+            subject: self.caller.subject.id.clone(),
+            run: self.caller.run.to_string(),
+            arguments: Value::Map(arguments).to_json(),
+            deadline: (Instant::now() + limits.max_call_time).min(self.caller.deadline),
+        };
+        instance.call(request).await.map_err(|error| self.failed(error))
+    }
+
+    fn check(&self, output: &[u8], limits: &Limits) -> Result<Vec<u8>, Failure> {
+        let output = match read(output, limits.value_bounds()) {
+            Ok(output) => output,
+            Err(error) => {
+                return Err(too_large(&error).unwrap_or_else(|| self.wrong_output(&error)));
+            }
+        };
+        match self.capability.output.check(output) {
+            Ok(checked) => Ok(checked.to_json().into_bytes()),
+            Err(diagnostic) => Err(self.wrong_output(&diagnostic)),
+        }
+    }
+
+    fn wrong_output(&self, fault: &dyn std::fmt::Display) -> Failure {
+        let (capability, plugin) = (&self.capability.name, &self.capability.plugin);
+        tracing::error!(%capability, %plugin, %fault, "the handler's output is not what its schema says");
+        Failure::Capability(None)
+    }
+
+    fn failed(&self, error: CallError) -> Failure {
+        match error {
+            CallError::Published(message) => Failure::Capability(Some(message)),
+            CallError::TimedOut => Failure::Limit(Limit::MaxCallTime),
+            CallError::Busy => Failure::Limit(Limit::MaxHandlers),
+            CallError::Private(_) | CallError::Panic(_) | CallError::Cancelled | CallError::Malformed(_) => {
+                let (capability, plugin) = (&self.capability.name, &self.capability.plugin);
+                tracing::error!(%capability, %plugin, %error, "the handler failed");
+                Failure::Capability(None)
+            }
+        }
+    }
+}
+
+fn too_large(error: &JsonError) -> Option<Failure> {
+    match error.fault {
+        JsonFault::TooLong => Some(Failure::Limit(Limit::MaxValueBytes)),
+        JsonFault::TooDeep => Some(Failure::Limit(Limit::MaxValueDepth)),
+        JsonFault::Syntax
+        | JsonFault::Encoding
+        | JsonFault::Surrogate
+        | JsonFault::DuplicateKey
+        | JsonFault::TooManyDigits
+        | JsonFault::FloatRange => None,
+    }
+}
+
+/// What a program may handle: denials, published failures, arguments that do not bind. Limits and cancellation end
+/// the run whether or not the program asked.
+fn catchable(failure: Failure) -> Refusal {
+    let caught = |code, retryable, message| Refusal::Caught(CallFailure { code, retryable, message });
+    match failure {
+        Failure::InvalidArguments(text) => caught(FailureCode::InvalidArguments, false, text),
+        Failure::Denied(reason) => {
+            caught(FailureCode::PermissionDenied, false, reason.unwrap_or_else(|| "permission denied".to_owned()))
+        }
+        Failure::Capability(message) => {
+            caught(FailureCode::CapabilityFailed, true, message.unwrap_or_else(|| "capability failed".to_owned()))
+        }
+        Failure::Unauthenticated
+        | Failure::NotFound
+        | Failure::InvalidProgram(_)
+        | Failure::Policy
+        | Failure::Limit(_)
+        | Failure::Cancelled
+        | Failure::Internal => Refusal::EndsRun(failure),
+    }
+}

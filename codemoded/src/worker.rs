@@ -1,0 +1,117 @@
+//! One child process per run: the daemon's handle on it.
+//!
+//! The daemon starts it, hands it the catalog's map and its budgets, then one program, answers its calls, and ends
+//! it. Whatever a worker sends is taken for hostile.
+
+pub mod channel;
+pub mod child;
+mod fatal;
+pub mod manifest;
+mod pipe;
+pub mod protocol;
+mod spawn;
+
+pub use spawn::{SpawnError, Spawner};
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use fatal::Death;
+use pipe::Pipe;
+use protocol::{Budgets, FRAME_OVERHEAD, FromWorker, ProtocolError, ToWorker};
+use spawn::Process;
+
+/// What every worker of one generation is given.
+#[derive(Clone, Debug)]
+pub struct Outfit {
+    /// The sealed memory file with the catalog's map.
+    pub manifest: Arc<OwnedFd>,
+    pub budgets: Budgets,
+}
+
+/// A worker that is prepared, confined, and has seen no program yet.
+#[derive(Debug)]
+pub struct Worker {
+    pipe: Pipe,
+    process: Process,
+}
+
+/// Why a conversation with a worker ended before its outcome.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkerFault {
+    #[error("cannot start a worker")]
+    Spawn(#[source] SpawnError),
+    #[error("the worker's channel failed")]
+    Channel(#[source] io::Error),
+    #[error("the worker sent nonsense")]
+    Protocol(#[source] ProtocolError),
+    #[error("the worker spoke out of turn")]
+    OutOfTurn,
+    #[error("the worker hung up")]
+    HungUp,
+}
+
+/// How a worker that hung up had died, where the program can be the cause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    StackOverflow,
+    Memory,
+    CpuTime,
+    /// Nothing that a program should be able to do; the status is for the log.
+    Unknown(Option<i32>),
+}
+
+impl Worker {
+    /// Starts a worker and waits until it is ready for a program.
+    pub async fn start(spawner: &Spawner, outfit: &Outfit) -> Result<Self, WorkerFault> {
+        let (process, stream) = spawner.spawn(outfit).await.map_err(WorkerFault::Spawn)?;
+        let budgets = &outfit.budgets;
+        let largest = budgets.max_value_bytes.max(budgets.max_result_bytes);
+        let largest = usize::try_from(largest).unwrap_or(usize::MAX).saturating_add(FRAME_OVERHEAD);
+        let pipe = Pipe::new(stream, largest.max(pipe::LEAST_FRAME)).map_err(WorkerFault::Channel)?;
+        let mut worker = Self { pipe, process };
+        match worker.receive().await? {
+            FromWorker::Ready => Ok(worker),
+            FromWorker::Call { .. } | FromWorker::Returned(_) | FromWorker::Failed(_) => Err(WorkerFault::OutOfTurn),
+        }
+    }
+
+    pub async fn send(&mut self, frame: &ToWorker) -> Result<(), WorkerFault> {
+        self.pipe.send(&frame.encode()).await.map_err(WorkerFault::Channel)
+    }
+
+    /// The next frame. Dropping the future loses nothing.
+    pub async fn receive(&mut self) -> Result<FromWorker, WorkerFault> {
+        let body = self.pipe.receive().await?;
+        FromWorker::decode(&body).map_err(WorkerFault::Protocol)
+    }
+
+    /// Waits for a worker that has hung up and says how it died.
+    pub async fn cause(&mut self) -> Cause {
+        match self.process.ended().await {
+            Ok(status) => Death::of(status).map_or(Cause::Unknown(status.code()), Cause::from),
+            Err(_) => Cause::Unknown(None),
+        }
+    }
+
+    /// Kills the worker now; it is reaped in the background, and only then is `slot` given back.
+    pub fn end(self, slot: impl Send + 'static) {
+        self.process.end(slot);
+    }
+
+    /// The process's number, for tests that look whether it is gone.
+    pub fn pid(&self) -> u32 {
+        self.process.pid()
+    }
+}
+
+impl From<Death> for Cause {
+    fn from(death: Death) -> Self {
+        match death {
+            Death::StackOverflow => Self::StackOverflow,
+            Death::Memory => Self::Memory,
+            Death::CpuTime => Self::CpuTime,
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! The daemon's end of a worker's channel: whole frames, each bounded before it is read.
+
+use std::io;
+use std::os::unix::net::UnixStream as StdUnixStream;
+
+use bytes::{Buf, Bytes, BytesMut};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
+
+use super::WorkerFault;
+use super::protocol::{HEADER_BYTES, ProtocolError, body_length};
+
+/// What any worker may send, however small its values are kept: one error text.
+pub(super) const LEAST_FRAME: usize = 4_096;
+
+#[derive(Debug)]
+pub(super) struct Pipe {
+    stream: UnixStream,
+    received: BytesMut,
+    largest_frame: usize,
+}
+
+impl Pipe {
+    pub(super) fn new(stream: StdUnixStream, largest_frame: usize) -> io::Result<Self> {
+        stream.set_nonblocking(true)?;
+        Ok(Self { stream: UnixStream::from_std(stream)?, received: BytesMut::new(), largest_frame })
+    }
+
+    pub(super) async fn send(&mut self, frame: &[u8]) -> io::Result<()> {
+        self.stream.write_all(frame).await
+    }
+
+    /// The body of the next frame. What has been read stays here when the future is dropped.
+    pub(super) async fn receive(&mut self) -> Result<Bytes, WorkerFault> {
+        loop {
+            if let Some(header) = self.received.first_chunk::<HEADER_BYTES>() {
+                let length = body_length(*header, self.largest_frame).map_err(WorkerFault::Protocol)?;
+                if self.received.len() >= HEADER_BYTES + length {
+                    self.received.advance(HEADER_BYTES);
+                    return Ok(self.received.split_to(length).freeze());
+                }
+                self.received.reserve(HEADER_BYTES + length - self.received.len());
+            }
+            match self.stream.read_buf(&mut self.received).await {
+                Ok(0) if self.received.is_empty() => return Err(WorkerFault::HungUp),
+                Ok(0) => return Err(WorkerFault::Protocol(ProtocolError::Malformed)),
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return Err(WorkerFault::HungUp),
+                Err(error) => return Err(WorkerFault::Channel(error)),
+            }
+        }
+    }
+}

@@ -1,0 +1,198 @@
+#![expect(unsafe_code, reason = "mapping the catalog and watching a process cannot be written without it")]
+//! Starting, killing and reaping worker processes.
+//!
+//! One thread, as old as the daemon, starts every worker: the parent-death signal fires when the thread that started
+//! a child ends, and the runtime's own threads come and go. There is no hook between fork and exec: with one, the
+//! cheap clone becomes a copy of the whole daemon's page tables. The child confines itself.
+
+use std::io::{self, IoSlice};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::mpsc;
+use std::thread;
+
+use rustix::mm::{MapFlags, ProtFlags, mmap};
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, pidfd_open, pidfd_send_signal, waitid};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+use tokio::sync::oneshot;
+
+use super::Outfit;
+use super::protocol::ToWorker;
+
+/// The variable, and its value, that make this executable a worker.
+pub(super) const MARKER: (&str, &str) = ("_CODEMODE_CHILD", "worker");
+
+/// Starts workers, one after another, on a thread of its own.
+#[derive(Clone, Debug)]
+pub struct Spawner {
+    requests: mpsc::Sender<Request>,
+}
+
+/// A worker could not be started.
+#[derive(Debug, thiserror::Error)]
+pub enum SpawnError {
+    #[error("the spawning thread is gone")]
+    Gone,
+    #[error("cannot make the worker's channel")]
+    Channel(#[source] io::Error),
+    #[error("cannot execute the worker")]
+    Execute(#[source] io::Error),
+    #[error("cannot watch the worker")]
+    Watch(#[source] io::Error),
+    #[error("cannot hand the worker its catalog")]
+    Hand(#[source] io::Error),
+}
+
+/// A child process that is ours to kill and to reap, exactly once.
+#[derive(Debug)]
+pub(super) struct Process {
+    pid: Pid,
+    /// Taken when the process has been reaped.
+    watch: Option<OwnedFd>,
+}
+
+struct Request {
+    outfit: Outfit,
+    reply: oneshot::Sender<Result<(Process, UnixStream), SpawnError>>,
+}
+
+impl Spawner {
+    /// Starts the thread.
+    pub fn start() -> io::Result<Self> {
+        let (requests, incoming) = mpsc::channel::<Request>();
+        thread::Builder::new().name("spawner".into()).spawn(move || {
+            for request in incoming {
+                // Where nobody waits any more, dropping what was started ends it.
+                drop(request.reply.send(spawn(&request.outfit)));
+            }
+        })?;
+        Ok(Self { requests })
+    }
+
+    pub(super) async fn spawn(&self, outfit: &Outfit) -> Result<(Process, UnixStream), SpawnError> {
+        let (reply, answer) = oneshot::channel();
+        let request = Request { outfit: outfit.clone(), reply };
+        self.requests.send(request).map_err(|_| SpawnError::Gone)?;
+        answer.await.map_err(|_| SpawnError::Gone)?
+    }
+}
+
+fn spawn(outfit: &Outfit) -> Result<(Process, UnixStream), SpawnError> {
+    let (ours, theirs) = UnixStream::pair().map_err(SpawnError::Channel)?;
+    let child = Command::new("/proc/self/exe")
+        .arg0("codemoded-worker")
+        .env_clear()
+        .env(MARKER.0, MARKER.1)
+        .current_dir("/")
+        .stdin(OwnedFd::from(theirs))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(SpawnError::Execute)?;
+    let pid = Pid::from_child(&child);
+    let process = match pidfd_open(pid, PidfdFlags::empty()) {
+        Ok(watch) => Process { pid, watch: Some(watch) },
+        Err(error) => {
+            end_unwatched(child);
+            return Err(SpawnError::Watch(error.into()));
+        }
+    };
+    hand_over(&ours, outfit).map_err(SpawnError::Hand)?;
+    Ok((process, ours))
+}
+
+fn end_unwatched(mut child: std::process::Child) {
+    // The child is ours and not yet reaped, so neither call can reach another process.
+    let ended = child.kill().and_then(|()| child.wait());
+    if let Err(error) = ended {
+        tracing::warn!(%error, "cannot reap a worker that could not be watched");
+    }
+}
+
+fn hand_over(channel: &UnixStream, outfit: &Outfit) -> io::Result<()> {
+    let frame = ToWorker::Prepare(outfit.budgets).encode();
+    let descriptors = [outfit.manifest.as_fd()];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    ancillary.push(SendAncillaryMessage::ScmRights(&descriptors));
+    let sent = sendmsg(channel, &[IoSlice::new(&frame)], &mut ancillary, SendFlags::NOSIGNAL)?;
+    if sent == frame.len() { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
+}
+
+impl Process {
+    pub(super) fn pid(&self) -> u32 {
+        self.pid.as_raw_pid().cast_unsigned()
+    }
+
+    /// Waits until the process has ended, and reaps it.
+    pub(super) async fn ended(&mut self) -> io::Result<ExitStatus> {
+        let watch = self.watch.as_ref().ok_or(io::ErrorKind::NotFound)?;
+        // SAFETY: the descriptor is owned by `self`, which outlives the registration and does not close it meanwhile.
+        let registered = unsafe { AsyncFd::register_with_interest(watch.as_fd(), Interest::READABLE) }?;
+        drop(registered.readable().await?);
+        drop(registered);
+        let status = reap(watch);
+        self.watch = None;
+        status
+    }
+
+    /// Kills the process; it is reaped in the background, and only then is `slot` dropped.
+    pub(super) fn end(mut self, slot: impl Send + 'static) {
+        let Some(watch) = &self.watch else { return };
+        kill(watch);
+        tokio::spawn(async move {
+            if let Err(error) = self.ended().await {
+                tracing::warn!(%error, "cannot reap a worker");
+            }
+            drop(slot);
+        });
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        if let Some(watch) = self.watch.take() {
+            kill(&watch);
+            if let Err(error) = reap(&watch) {
+                tracing::warn!(%error, "cannot reap a worker");
+            }
+        }
+    }
+}
+
+fn kill(watch: &OwnedFd) {
+    // The process is not reaped yet, so the only failure is that it has ended by itself.
+    let _ = pidfd_send_signal(watch, Signal::KILL);
+}
+
+fn reap(watch: &OwnedFd) -> io::Result<ExitStatus> {
+    use std::os::unix::process::ExitStatusExt;
+    let waited = waitid(WaitId::PidFd(watch.as_fd()), WaitIdOptions::EXITED)?;
+    let status = waited.ok_or(io::ErrorKind::WouldBlock)?;
+    // The raw form of wait(2): the code in the second byte, or the signal in the first.
+    let raw = match (status.exit_status(), status.terminating_signal()) {
+        (Some(code), _) => (code & 0xff) << 8,
+        (None, Some(signal)) => signal & 0x7f,
+        (None, None) => 0,
+    };
+    Ok(ExitStatus::from_raw(raw))
+}
+
+/// The worker's channel, which came as its standard input.
+pub(super) fn take_channel() -> io::Result<OwnedFd> {
+    io::stdin().as_fd().try_clone_to_owned()
+}
+
+/// Maps a file for reading, for the rest of the process's life.
+pub(super) fn map_for_ever(file: &OwnedFd) -> Option<&'static [u8]> {
+    let length = usize::try_from(rustix::fs::fstat(file).ok()?.st_size).ok()?;
+    // SAFETY: a new private mapping at an address of the kernel's choice; no existing memory is touched.
+    let start = unsafe { mmap(std::ptr::null_mut(), length, ProtFlags::READ, MapFlags::PRIVATE, file, 0) }.ok()?;
+    // SAFETY: the mapping has that length, is never unmapped, and its file is sealed against writing and shrinking.
+    Some(unsafe { std::slice::from_raw_parts(start.cast::<u8>().cast_const(), length) })
+}
