@@ -7,9 +7,14 @@ mod context;
 mod dialect;
 mod fault;
 mod globals;
+mod hints;
 mod json;
 mod math;
 mod namespace;
+mod native;
+mod rewrite;
+mod shown;
+mod text;
 mod value;
 
 pub use context::{Context, Evaluation};
@@ -20,6 +25,7 @@ use starlark::eval::Evaluator;
 use starlark::values::ValueLike;
 
 use crate::worker::protocol::{Claim, WorkerLimit};
+use check::Checked;
 use context::Phase;
 
 /// Frames of a program's own calls, recursion included.
@@ -27,7 +33,8 @@ const MAX_CALL_STACK: usize = 1_000;
 
 /// Runs one program: its top level, then `main`, then its result as JSON text.
 pub fn run(language: &Language, context: &Context, source: &str) -> Result<String, Claim> {
-    let ast = check::parse(source)?;
+    let Checked { ast, source, main: defined } = check::parse(source, &|name| language.is_root(name))?;
+    context.read(source);
     Module::with_temp_heap(|module| {
         let mut evaluator = Evaluator::new(&module);
         evaluator.extra = Some(context);
@@ -48,6 +55,6 @@ pub fn run(language: &Language, context: &Context, source: &str) -> Result<Strin
         context.enter(Phase::Main);
         let returned = evaluator.eval_function(main, &[], &[]);
         let returned = returned.map_err(|error| context.claim(&evaluator, error))?;
-        value::result(returned.to_value(), budgets)
+        value::result(returned.to_value(), budgets, defined)
     })
 }

@@ -4,33 +4,54 @@ use std::collections::HashMap;
 
 use starlark::codemap::Span;
 use starlark::syntax::AstModule;
-use starlark_syntax::syntax::ast::{AssignOp, AstStmt, Stmt};
+use starlark_syntax::syntax::ast::{AstStmt, Stmt};
 
-use super::builtins::SHIFT_LEFT;
+use super::builtins::{PERCENT, SHIFT_LEFT};
 use super::dialect::DIALECT;
 use super::fault::{SOURCE_NAME, invalid_program, no_main};
+use super::hints::explained;
+use super::rewrite::{Place, Source};
 use crate::worker::protocol::Claim;
 
-/// Parses a program and rewrites what the interpreter would compute wrongly.
-pub(super) fn parse(source: &str) -> Result<AstModule, Claim> {
-    let parsed = AstModule::parse(SOURCE_NAME, source.to_owned(), &DIALECT);
-    let mut ast =
-        parsed.map_err(|error| invalid_program(error.span(), &error.without_diagnostic().to_string()))?;
-    let refuse = |span: Span, message: &str| Err(invalid_program(Some(&ast.file_span(span)), message));
-    if let Some(span) = shift_assignment(ast.statement()) {
-        return refuse(span, "`x <<= n` is not supported; write `x = x << n`");
-    }
-    match entry_point(ast.statement()) {
-        EntryPoint::Sound => {}
+/// A program that can be run.
+pub(super) struct Checked {
+    pub(super) ast: AstModule,
+    pub(super) source: Source,
+    /// Where `main` is defined.
+    pub(super) main: Place,
+}
+
+/// Parses a program and rewrites what the interpreter would compute wrongly; `is_root` tells the names under which
+/// capabilities live.
+pub(super) fn parse(written: &str, is_root: &dyn Fn(&str) -> bool) -> Result<Checked, Claim> {
+    let plain = Source::plain(written);
+    let ast = parse_text(written.to_owned(), &plain)?;
+    let main = match entry_point(ast.statement()) {
+        EntryPoint::Sound(span) => plain.place(span),
         EntryPoint::Missing => return Err(no_main()),
-        EntryPoint::Parameters(span) => return refuse(span, "main takes no parameters; write `def main():`"),
-    }
-    ast.replace_binary_operators(&HashMap::from([("<<".to_owned(), SHIFT_LEFT.to_owned())]));
-    Ok(ast)
+        EntryPoint::Parameters(span) => {
+            return Err(invalid_program(plain.place(span), "main takes no parameters; write `def main():`"));
+        }
+    };
+    let source = Source::plan(written, &ast, is_root)
+        .map_err(|refused| invalid_program(plain.place(refused.span), refused.mend))?;
+    let mut ast = if source.is_edited() { parse_text(source.edited(), &source)? } else { ast };
+    ast.replace_binary_operators(&HashMap::from([
+        ("<<".to_owned(), SHIFT_LEFT.to_owned()),
+        ("%".to_owned(), PERCENT.to_owned()),
+    ]));
+    Ok(Checked { ast, source, main })
+}
+
+fn parse_text(text: String, source: &Source) -> Result<AstModule, Claim> {
+    AstModule::parse(SOURCE_NAME, text, &DIALECT).map_err(|error| {
+        let place = error.span().map_or(Place::START, |span| source.place(span.span));
+        invalid_program(place, &explained(&error.without_diagnostic().to_string()))
+    })
 }
 
 enum EntryPoint {
-    Sound,
+    Sound(Span),
     Missing,
     Parameters(Span),
 }
@@ -38,7 +59,7 @@ enum EntryPoint {
 fn entry_point(statement: &AstStmt) -> EntryPoint {
     match &statement.node {
         Stmt::Def(def) if def.name.node.ident == "main" => match def.params.is_empty() {
-            true => EntryPoint::Sound,
+            true => EntryPoint::Sound(def.name.span),
             false => EntryPoint::Parameters(def.signature_span()),
         },
         Stmt::Statements(statements) => {
@@ -59,13 +80,4 @@ fn entry_point(statement: &AstStmt) -> EntryPoint {
         | Stmt::Def(_)
         | Stmt::Load(_) => EntryPoint::Missing,
     }
-}
-
-fn shift_assignment(statement: &AstStmt) -> Option<Span> {
-    if let Stmt::AssignModify(_, AssignOp::LeftShift, _) = &statement.node {
-        return Some(statement.span);
-    }
-    let mut found = None;
-    statement.visit_stmt(|inner| found = found.or_else(|| shift_assignment(inner)));
-    found
 }

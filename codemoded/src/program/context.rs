@@ -1,7 +1,7 @@
 #![expect(unsafe_code, reason = "the interpreter's derive implements its own marker trait")]
 //! What one run carries through the interpreter: its channel to the daemon, its budgets, and why it failed.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -10,6 +10,8 @@ use starlark::codemap::FileSpan;
 use starlark::eval::Evaluator;
 
 use super::fault;
+use super::hints::explained;
+use super::rewrite::{Place, Source};
 use crate::capability::schema::Input;
 use crate::worker::channel::Channel;
 use crate::worker::manifest::Entry;
@@ -39,6 +41,7 @@ pub struct Context {
     /// Set by whatever ends the run on purpose; the interpreter's own error is then only the way out.
     failure: RefCell<Option<Claim>>,
     inputs: RefCell<HashMap<u32, Rc<Input>>>,
+    source: OnceCell<Source>,
 }
 
 /// Carries a failure, kept in the [`Context`], out of the interpreter.
@@ -56,12 +59,14 @@ impl Context {
             next_call: Cell::new(0),
             failure: RefCell::new(None),
             inputs: RefCell::default(),
+            source: OnceCell::new(),
         }
     }
 
     /// The context of the program that this evaluator runs.
-    pub(super) fn of<'a>(evaluator: &Evaluator<'_, 'a, '_>) -> Option<&'a Self> {
-        evaluator.extra.and_then(|extra| extra.downcast_ref())
+    pub(super) fn of<'a>(evaluator: &Evaluator<'_, 'a, '_>) -> starlark::Result<&'a Self> {
+        let context = evaluator.extra.and_then(|extra| extra.downcast_ref());
+        context.ok_or_else(|| starlark::Error::new_other(Ended))
     }
 
     pub(super) fn budgets(&self) -> &Budgets {
@@ -72,6 +77,16 @@ impl Context {
         self.phase.set(phase);
     }
 
+    /// Remembers the source, to say where in it something went wrong.
+    pub(super) fn read(&self, source: Source) {
+        // A context serves one program, so there is nothing to replace.
+        let _ = self.source.set(source);
+    }
+
+    pub(super) fn place(&self, span: Option<&FileSpan>) -> Place {
+        span.zip(self.source.get()).map_or(Place::START, |(span, source)| source.place(span.span))
+    }
+
     /// Ends the run with this failure.
     pub(super) fn end(&self, failure: Claim) -> starlark::Error {
         self.failure.borrow_mut().get_or_insert(failure);
@@ -79,7 +94,7 @@ impl Context {
     }
 
     /// Counts one attempted call, or says why none may be made now.
-    pub(super) fn begin_call(&self, place: Option<&FileSpan>) -> Result<(), Claim> {
+    pub(super) fn begin_call(&self, place: Place) -> Result<(), Claim> {
         if self.phase.get() == Phase::TopLevel {
             return Err(fault::invalid_program(place, "capabilities can be called only while main() runs"));
         }
@@ -103,7 +118,8 @@ impl Context {
     }
 
     /// Sends one call and returns its number.
-    pub(super) fn send_call(&self, capability: u32, caught: bool, arguments: Vec<u8>) -> u32 {
+    pub(super) fn send_call(&self, capability: u32, caught: bool, arguments: String) -> u32 {
+        let arguments = arguments.into_bytes();
         let call = self.next_call.get();
         self.next_call.set(call.wrapping_add(1));
         self.channel.borrow_mut().send(&FromWorker::Call { call, capability, caught, arguments });
@@ -134,7 +150,7 @@ impl Context {
         if evaluator.get_total_tick_count() > self.budgets.max_execution_steps {
             return Claim::Limit(WorkerLimit::ExecutionSteps);
         }
-        let place = error.span().cloned().or_else(|| evaluator.call_stack_top_location());
-        fault::invalid_program(place.as_ref(), &error.without_diagnostic().to_string())
+        let span = error.span().cloned().or_else(|| evaluator.call_stack_top_location());
+        fault::invalid_program(self.place(span.as_ref()), &explained(&error.without_diagnostic().to_string()))
     }
 }

@@ -4,13 +4,14 @@ use starlark::PrintHandler;
 use starlark::environment::{Globals, GlobalsBuilder, LibraryExtension, Module};
 use starlark::eval::Evaluator;
 
-use super::{builtins, json, math, namespace};
+use super::{builtins, json, math, namespace, native};
 use crate::worker::manifest::Manifest;
 
 /// The language, ready for programs.
 #[derive(Debug)]
 pub struct Language {
     globals: Globals,
+    manifest: &'static Manifest<'static>,
 }
 
 /// `print` is accepted and goes nowhere.
@@ -21,16 +22,16 @@ impl Language {
     pub fn prepare(manifest: &'static Manifest<'static>) -> Self {
         let mut globals = surface();
         namespace::add_roots(&mut globals, manifest);
-        Self { globals: globals.build() }
+        Self { globals: globals.build(), manifest }
     }
 
     /// Runs a small program, so that the first real one finds everything in place.
     pub fn warm_up(&self) {
         let source = "def main():\n    return [str(x) for x in range(2)]\n";
-        if let Ok(ast) = super::check::parse(source) {
+        if let Ok(checked) = super::check::parse(source, &|_| false) {
             Module::with_temp_heap(|module| {
                 let mut evaluator = Evaluator::new(&module);
-                drop(evaluator.eval_module(ast, &self.globals));
+                drop(evaluator.eval_module(checked.ast, &self.globals));
                 if let Some(main) = module.get("main") {
                     drop(evaluator.eval_function(main, &[], &[]));
                 }
@@ -42,6 +43,11 @@ impl Language {
     pub fn reserved_names() -> Vec<String> {
         let globals = surface().build();
         globals.names().map(|name| name.as_str().to_owned()).filter(|name| !name.starts_with('_')).collect()
+    }
+
+    /// Whether capabilities live under this name.
+    pub(super) fn is_root(&self, name: &str) -> bool {
+        self.manifest.is_namespace(name)
     }
 
     pub(super) fn globals(&self) -> &Globals {
@@ -57,6 +63,7 @@ fn surface() -> GlobalsBuilder {
         LibraryExtension::SetType,
     ]);
     builtins::functions(&mut globals);
+    native::functions(&mut globals);
     globals.namespace("json", json::functions);
     globals.namespace("math", math::functions);
     globals

@@ -13,10 +13,11 @@ use starlark::values::{Heap, NoSerialize, StarlarkPagablePanic, StarlarkValue, V
 use starlark::{environment::GlobalsBuilder, starlark_simple_value};
 
 use super::context::Context;
-use super::fault::{self, invalid_arguments};
-use super::value::{self, Unsupported};
-use crate::capability::schema::Diagnostic;
+use super::fault::invalid_arguments;
+use super::rewrite::Place;
+use super::value;
 use crate::value::Map;
+use crate::worker::channel::Channel;
 use crate::worker::manifest::{Entry, Manifest};
 use crate::worker::protocol::{Answer, Claim};
 
@@ -71,46 +72,51 @@ impl<'v> StarlarkValue<'v> for Callable {
         arguments: &Arguments<'v, '_>,
         evaluator: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<Value<'v>> {
-        let Some(context) = Context::of(evaluator) else {
-            return Err(starlark::Error::new_other(fmt::Error));
-        };
-        let call = self.begin(context, arguments, evaluator, false).map_err(|claim| context.end(claim))?;
+        let context = Context::of(evaluator)?;
+        let place = context.place(evaluator.call_stack_top_location().as_ref());
+        let bound = arguments
+            .no_positional_args(evaluator.heap())
+            .map_err(|_| self.refuse(place, &"arguments are passed by keyword only"))
+            .and_then(|()| arguments.names_map().map_err(|error| self.refuse(place, &error.without_diagnostic())))
+            .and_then(|named| {
+                let named: Vec<_> = named.iter().map(|(name, value)| (name.as_str(), *value)).collect();
+                self.bind(context, place, &named)
+            });
+        let called = bound.and_then(|bound| {
+            context.begin_call(place)?;
+            Ok(context.send_call(self.entry.number, false, bound))
+        });
+        let call = called.map_err(|claim| context.end(claim))?;
         match context.receive_answer() {
             (answered, Answer::Value(json)) if answered == call => {
                 value::answer(&json, evaluator.heap()).map_err(|claim| context.end(claim))
             }
-            _ => crate::worker::channel::Channel::hang_up(),
+            (_, Answer::Value(_) | Answer::Failed(_)) => Channel::hang_up(),
         }
     }
 }
 
 impl Callable {
-    /// Binds the arguments and sends the call; gives its number.
-    pub(super) fn begin<'v>(
+    /// The bound arguments as JSON text.
+    pub(super) fn bind<'v>(
         &self,
         context: &Context,
-        arguments: &Arguments<'v, '_>,
-        evaluator: &Evaluator<'v, '_, '_>,
-        caught: bool,
-    ) -> Result<u32, Claim> {
-        let place = evaluator.call_stack_top_location();
-        context.begin_call(place.as_ref())?;
-        let refuse = |message: &dyn fmt::Display| {
-            invalid_arguments(place.as_ref(), &format!("{}: {message}", self.entry.name))
-        };
-        if arguments.no_positional_args(evaluator.heap()).is_err() {
-            return Err(refuse(&"arguments are passed by keyword only"));
+        place: Place,
+        named: &[(&str, Value<'v>)],
+    ) -> Result<String, Claim> {
+        let refuse = |message: &dyn fmt::Display| self.refuse(place, message);
+        let mut given = Map::new();
+        for &(name, argument) in named {
+            let converted = value::argument(argument, context.budgets(), name);
+            given.insert(name.to_owned(), converted.map_err(|unsupported| unsupported.claim(&refuse))?);
         }
-        let named = arguments.names_map().map_err(|error| refuse(&error.without_diagnostic()))?;
-        let mut given = Map::with_capacity(named.len());
-        for (name, argument) in &named {
-            let converted = value::argument(*argument, context.budgets(), name.as_str());
-            given.insert(name.as_str().to_owned(), converted.map_err(|unsupported| unsupported.claim(&refuse))?);
-        }
-        let input = context.input(&self.entry).ok_or_else(|| fault::invalid_program(place.as_ref(), "no schema"))?;
-        let bound = input.bind(given).map_err(|diagnostic: Diagnostic| refuse(&diagnostic))?;
-        let json = value::arguments(bound, context.budgets()).map_err(|unsupported: Unsupported| unsupported.claim(&refuse))?;
-        Ok(context.send_call(self.entry.number, caught, json.into_bytes()))
+        let input = context.input(&self.entry).ok_or(Claim::InvalidProgram(String::new()))?;
+        let bound = input.bind(given).map_err(|diagnostic| refuse(&diagnostic))?;
+        value::arguments(bound, context.budgets()).map_err(|unsupported| unsupported.claim(&refuse))
+    }
+
+    fn refuse(&self, place: Place, message: &dyn fmt::Display) -> Claim {
+        invalid_arguments(place, &format!("{}: {message}", self.entry.name))
     }
 }
 

@@ -6,10 +6,12 @@ use num_bigint::BigInt;
 use starlark::values::dict::{AllocDict, DictRef};
 use starlark::values::float::StarlarkFloat;
 use starlark::values::list::{AllocList, ListRef};
+use starlark::values::structs::StructRef;
 use starlark::values::tuple::TupleRef;
 use starlark::values::{Heap, UnpackValue, Value, ValueLike};
 
-use super::fault::{SOURCE_NAME, invalid_program};
+use super::fault::invalid_program;
+use super::rewrite::Place;
 use crate::value::{self, Bounds, Float, Int, Map};
 use crate::worker::protocol::{Budgets, Claim, WorkerLimit};
 
@@ -42,7 +44,7 @@ enum Fault {
 }
 
 /// The result of `main` as JSON text, within the budgets.
-pub(super) fn result(returned: Value<'_>, budgets: &Budgets) -> Result<String, Claim> {
+pub(super) fn result(returned: Value<'_>, budgets: &Budgets, main: Place) -> Result<String, Claim> {
     let max_bytes = budgets.max_result_bytes.min(budgets.max_value_bytes);
     let converted = convert(returned, bounds(budgets, max_bytes)).map_err(|unsupported| match unsupported.fault {
         Fault::TooDeep => Claim::Limit(WorkerLimit::ValueDepth),
@@ -51,7 +53,7 @@ pub(super) fn result(returned: Value<'_>, budgets: &Budgets) -> Result<String, C
         }
         Fault::TooLong => Claim::Limit(WorkerLimit::ValueBytes),
         Fault::Type(_) | Fault::NotFinite | Fault::Keys | Fault::TooManyDigits => {
-            Claim::InvalidProgram(format!("{SOURCE_NAME}:1:1: {}", unsupported.in_result()))
+            invalid_program(main, &unsupported.in_result())
         }
     })?;
     Ok(converted.to_json())
@@ -82,7 +84,7 @@ pub(super) fn answer<'v>(json: &[u8], heap: Heap<'v>) -> Result<Value<'v>, Claim
     match value::read(json, bounds) {
         Ok(read) => Ok(alloc(&read, heap)),
         // The daemon has read this text before it sent it.
-        Err(error) => Err(invalid_program(None, &error.to_string())),
+        Err(error) => Err(invalid_program(Place::START, &error.to_string())),
     }
 }
 
@@ -134,7 +136,10 @@ impl Converter {
             return self.sequence(tuple.content(), levels_left);
         }
         if let Some(dict) = DictRef::from_value(given) {
-            return self.dict(&dict, levels_left);
+            return self.members(dict.iter(), levels_left);
+        }
+        if let Some(fields) = StructRef::from_value(given) {
+            return self.members(fields.iter().map(|(name, field)| (name.to_value(), field)), levels_left);
         }
         let scalar = if given.is_none() {
             value::Value::Null
@@ -169,10 +174,14 @@ impl Converter {
         Ok(value::Value::List(converted.collect::<Result<_, _>>()?))
     }
 
-    fn dict(&mut self, dict: &DictRef<'_>, levels_left: usize) -> Result<value::Value, Unsupported> {
-        self.spend(2 + dict.len().saturating_sub(1))?;
-        let mut members = Map::with_capacity(dict.len());
-        for (key, member) in dict.iter() {
+    fn members<'v>(
+        &mut self,
+        given: impl ExactSizeIterator<Item = (Value<'v>, Value<'v>)>,
+        levels_left: usize,
+    ) -> Result<value::Value, Unsupported> {
+        self.spend(2 + given.len().saturating_sub(1))?;
+        let mut members = Map::with_capacity(given.len());
+        for (key, member) in given {
             let Some(key) = key.unpack_str() else {
                 return Err(Unsupported { path: Vec::new(), fault: Fault::Keys });
             };
@@ -214,19 +223,15 @@ impl Unsupported {
 
     /// The sentence for a value that `json.encode` cannot write.
     pub(super) fn in_json(&self) -> String {
-        format!("json.encode: {}{}", self.place("the value"), self.fault)
+        format!("json.encode: the value{} {}", self.inner_path(), self.fault)
     }
 
     fn in_result(&self) -> String {
-        format!("{}{}", self.place("the value that main returned"), self.fault)
+        format!("main's result{} {}", self.inner_path(), self.fault)
     }
 
-    fn place(&self, whole: &str) -> String {
-        if self.path.is_empty() {
-            return format!("{whole} ");
-        }
-        let path: String = self.path.iter().map(Step::to_string).collect();
-        format!("{path} of {whole} ")
+    fn inner_path(&self) -> String {
+        self.path.iter().map(Step::to_string).collect()
     }
 
     fn argument_path(&self) -> String {
