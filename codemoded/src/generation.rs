@@ -66,6 +66,8 @@ impl From<&Limits> for Budgets {
             max_value_bytes: limits.max_value_bytes as u64,
             max_result_bytes: limits.max_result_bytes as u64,
             max_worker_memory: limits.max_worker_memory,
+            // Whole seconds, and one more: the daemon's own clock comes first.
+            max_cpu_secs: limits.max_execution_time.as_secs() + 2,
         }
     }
 }

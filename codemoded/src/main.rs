@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    if codemoded::worker::child::is_worker() {
-        codemoded::worker::child::serve();
+    if let Some(role) = codemoded::worker::child::Role::of_this_process() {
+        role.serve();
     }
     ExitCode::SUCCESS
 }

@@ -38,7 +38,6 @@ pub fn run(language: &Language, context: &Context, source: &str) -> Result<Strin
     Module::with_temp_heap(|module| {
         let mut evaluator = Evaluator::new(&module);
         evaluator.extra = Some(context);
-        evaluator.set_print_handler(&globals::DiscardPrint);
         let budgets = context.budgets();
         let prepared = evaluator
             .set_max_callstack_size(MAX_CALL_STACK)

@@ -8,9 +8,13 @@ pub mod child;
 mod fatal;
 pub mod manifest;
 mod pipe;
+mod pool;
 pub mod protocol;
+mod sandbox;
 mod spawn;
+mod template;
 
+pub use pool::Pool;
 pub use spawn::{SpawnError, Spawner};
 
 use std::io;
@@ -19,7 +23,7 @@ use std::sync::Arc;
 
 use fatal::Death;
 use pipe::Pipe;
-use protocol::{Budgets, FRAME_OVERHEAD, FromWorker, ProtocolError, ToWorker};
+use protocol::{Budgets, Confinement, FRAME_OVERHEAD, FromWorker, ProtocolError, ToWorker};
 use spawn::Process;
 
 /// What every worker of one generation is given.
@@ -28,6 +32,20 @@ pub struct Outfit {
     /// The sealed memory file with the catalog's map.
     pub manifest: Arc<OwnedFd>,
     pub budgets: Budgets,
+    pub start: Start,
+    /// Whether workers confine themselves.
+    pub confine: bool,
+}
+
+/// How workers are started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Start {
+    /// Each worker is its own re-execution of the daemon's program.
+    #[default]
+    Exec,
+    /// One re-executed template forks them.
+    Fork,
 }
 
 /// A worker that is prepared, confined, and has seen no program yet.
@@ -35,6 +53,7 @@ pub struct Outfit {
 pub struct Worker {
     pipe: Pipe,
     process: Process,
+    confinement: Confinement,
 }
 
 /// Why a conversation with a worker ended before its outcome.
@@ -70,11 +89,22 @@ impl Worker {
         let largest = budgets.max_value_bytes.max(budgets.max_result_bytes);
         let largest = usize::try_from(largest).unwrap_or(usize::MAX).saturating_add(FRAME_OVERHEAD);
         let pipe = Pipe::new(stream, largest.max(pipe::LEAST_FRAME)).map_err(WorkerFault::Channel)?;
-        let mut worker = Self { pipe, process };
+        let nothing = Confinement { seccomp: false, landlock: false, limits: false };
+        let mut worker = Self { pipe, process, confinement: nothing };
         match worker.receive().await? {
-            FromWorker::Ready => Ok(worker),
+            FromWorker::Ready(confinement) => Ok(Self { confinement, ..worker }),
             FromWorker::Call { .. } | FromWorker::Returned(_) | FromWorker::Failed(_) => Err(WorkerFault::OutOfTurn),
         }
+    }
+
+    /// What the operating system confines this worker with.
+    pub fn confinement(&self) -> Confinement {
+        self.confinement
+    }
+
+    /// Whether a waiting worker has died.
+    fn is_gone(&self) -> bool {
+        self.pipe.is_closed()
     }
 
     pub async fn send(&mut self, frame: &ToWorker) -> Result<(), WorkerFault> {
@@ -103,6 +133,12 @@ impl Worker {
     /// The process's number, for tests that look whether it is gone.
     pub fn pid(&self) -> u32 {
         self.process.pid()
+    }
+}
+
+impl Outfit {
+    fn same_as(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.manifest, &other.manifest)
     }
 }
 

@@ -3,10 +3,12 @@
 use num_bigint::BigInt;
 use num_traits::{Signed, ToPrimitive};
 use starlark::ErrorKind;
+use starlark::collections::SmallMap;
 use starlark::environment::GlobalsBuilder;
 use starlark::starlark_module;
 use starlark::values::dict::{AllocDict, DictRef};
 use starlark::values::list::AllocList;
+use starlark::values::none::NoneType;
 use starlark::values::string::StarlarkStr;
 use starlark::values::tuple::{AllocTuple, UnpackTuple};
 use starlark::values::typing::{StarlarkIter, StarlarkNever};
@@ -69,6 +71,15 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
     fn fail<'v>(#[starlark(args)] args: UnpackTuple<Value<'v>>) -> starlark::Result<StarlarkNever> {
         let words: Vec<_> = args.items.into_iter().map(str_of).collect();
         Err(starlark::Error::new_kind(ErrorKind::Fail(Failed(words.join(" ")).into())))
+    }
+
+    /// Accepted and discarded, with whatever Python's takes.
+    fn print<'v>(
+        #[starlark(args)] args: UnpackTuple<Value<'v>>,
+        #[starlark(kwargs)] options: SmallMap<String, Value<'v>>,
+    ) -> starlark::Result<NoneType> {
+        let _ = (args, options);
+        Ok(NoneType)
     }
 
     fn __shift_left__<'v>(

@@ -1,6 +1,5 @@
 //! The free names of a program: the fixed language surface and the catalog's roots.
 
-use starlark::PrintHandler;
 use starlark::environment::{Globals, GlobalsBuilder, LibraryExtension, Module};
 use starlark::eval::Evaluator;
 
@@ -13,9 +12,6 @@ pub struct Language {
     globals: Globals,
     manifest: &'static Manifest<'static>,
 }
-
-/// `print` is accepted and goes nowhere.
-pub(super) struct DiscardPrint;
 
 impl Language {
     /// Builds the names that a program may use.
@@ -59,7 +55,6 @@ fn surface() -> GlobalsBuilder {
     let mut globals = GlobalsBuilder::extended_by(&[
         LibraryExtension::Filter,
         LibraryExtension::Map,
-        LibraryExtension::Print,
         LibraryExtension::SetType,
     ]);
     builtins::functions(&mut globals);
@@ -67,10 +62,4 @@ fn surface() -> GlobalsBuilder {
     globals.namespace("json", json::functions);
     globals.namespace("math", math::functions);
     globals
-}
-
-impl PrintHandler for DiscardPrint {
-    fn println(&self, _text: &str) -> starlark::Result<()> {
-        Ok(())
-    }
 }

@@ -51,13 +51,54 @@ pub(super) const SUBSTITUTES: [(&str, &str); 47] = [
     ("yield", "build and return a list"),
 ];
 
+/// A method that Python's values have and these lack: the type, the method, its substitute.
+pub(super) const METHODS: [(&str, &str, &str); 22] = [
+    ("bytes", "decode", "use `str(b)`"),
+    ("dict", "copy", "use `dict(d)`"),
+    ("dict", "fromkeys", "use `{k: value for k in keys}`"),
+    ("list", "copy", "use `list(x)`"),
+    ("list", "count", "use `len([y for y in x if y == value])`"),
+    ("list", "reverse", "use `x = x[::-1]`"),
+    ("list", "sort", "use `x = sorted(x, key = …, reverse = …)`"),
+    ("string", "casefold", "use `s.lower()`"),
+    ("string", "center", "add the spaces yourself: `\" \" * n + s`"),
+    ("string", "decode", "a string is text already"),
+    ("string", "encode", "use `bytes(s)`"),
+    ("string", "expandtabs", "use `s.replace(\"\\t\", \"    \")`"),
+    ("string", "isdecimal", "use `s.isdigit()`"),
+    ("string", "isidentifier", "check the characters with `isalnum`"),
+    ("string", "isnumeric", "use `s.isdigit()`"),
+    ("string", "isprintable", "check the characters you need"),
+    ("string", "ljust", "add the spaces yourself: `s + \" \" * (n - len(s))`"),
+    ("string", "maketrans", "use `s.replace(a, b)`"),
+    ("string", "rjust", "add the spaces yourself: `\" \" * (n - len(s)) + s`"),
+    ("string", "swapcase", "use `upper` and `lower`"),
+    ("string", "translate", "use `s.replace(a, b)`"),
+    ("string", "zfill", "add the zeros yourself: `\"0\" * (n - len(s)) + s`"),
+];
+
+/// How the interpreter words a Python form that it does not have, and what to write instead.
+pub(super) const FORMS: [(&str, &str); 7] = [
+    ("unexpected symbol '**'", "there is no `**`; use `math.pow(x, y)` for floats, or multiply"),
+    ("unexpected keyword 'for', expected symbol ')'", "there are no generator expressions; write a list, `[f(x) for x in xs]`"),
+    ("expected f-string expression end", "f-strings take no format such as `:.2f` or `!r`; round with `math.round`, or use `repr(x)`"),
+    ("unexpected string literal", "strings are joined with `+`"),
+    ("unexpected symbol ':='", "there is no `:=`; assign on a line of its own"),
+    ("unexpected symbol '@'", "there are no decorators; call the function where you need it"),
+    ("unexpected symbol '*', expected", "there is no unpacking here; join lists with `+`"),
+];
+
 /// The interpreter's message, with the substitute where it is about something that has one.
 pub(super) fn explained(message: &str) -> String {
     let message = message.strip_prefix("Parse error: ").unwrap_or(message);
-    let message = message.strip_prefix("Type Error: ").unwrap_or(message);
-    match name_in(message).and_then(substitute) {
-        Some(substitute) => format!("{}; {substitute}", about(message)),
-        None => message.to_owned(),
+    let guessless = message.split_once(", did you mean").map_or(message, |(about, _)| about);
+    match name_in(message).and_then(substitute).or_else(|| method_in(message)) {
+        // The interpreter's own guess at a near name would only distract from the substitute.
+        Some(substitute) => format!("{guessless}; {substitute}"),
+        None => match FORMS.iter().find(|(wording, _)| message.contains(wording)) {
+            Some((_, substitute)) => format!("{message}; {substitute}"),
+            None => message.to_owned(),
+        },
     }
 }
 
@@ -68,13 +109,23 @@ fn substitute(name: &str) -> Option<&'static str> {
 
 /// The name that a message of a known form is about.
 fn name_in(message: &str) -> Option<&str> {
-    let missing = message.starts_with("Variable `") || message.contains("reserved keyword `") || message.contains("is not allowed in this dialect");
-    let (_, rest) = message.split_once('`')?;
-    let (name, _) = rest.split_once('`')?;
-    missing.then_some(name)
+    let missing = message.starts_with("Variable `")
+        || message.contains("reserved keyword `")
+        || message.contains("is not allowed in this dialect");
+    missing.then(|| quoted(message).next()).flatten()
 }
 
-/// The message without the interpreter's own guess at a near name, which a substitute makes noise.
-fn about(message: &str) -> &str {
-    message.split_once(", did you mean").map_or(message, |(about, _)| about)
+fn method_in(message: &str) -> Option<&'static str> {
+    if !message.contains("has no attribute") {
+        return None;
+    }
+    let mut names = quoted(message);
+    let (of, method) = (names.next()?, names.next()?);
+    let found = METHODS.iter().find(|(kind, missing, _)| *kind == of && *missing == method);
+    found.map(|(_, _, substitute)| *substitute)
+}
+
+/// What stands between backticks.
+fn quoted(message: &str) -> impl Iterator<Item = &str> {
+    message.split('`').skip(1).step_by(2)
 }

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use super::ledger::Ledger;
 use super::{RunId, internal};
-use crate::capability::Capability;
+use crate::capability::{Capability, Hints};
 use crate::failure::Failure;
 use crate::generation::Generation;
 use crate::identity::Subject;
@@ -47,7 +47,7 @@ impl Call<'_> {
     pub(super) async fn serve(self, arguments: &[u8]) -> Result<Vec<u8>, Refusal> {
         match self.steps(arguments).await {
             Ok(json) => Ok(json),
-            Err(failure) if self.caught => Err(catchable(failure)),
+            Err(failure) if self.caught => Err(catchable(failure, self.capability.hints)),
             Err(failure) => Err(Refusal::EndsRun(failure)),
         }
     }
@@ -149,7 +149,9 @@ fn too_large(error: &JsonError) -> Option<Failure> {
 
 /// What a program may handle: denials, published failures, arguments that do not bind. Limits and cancellation end
 /// the run whether or not the program asked.
-fn catchable(failure: Failure) -> Refusal {
+fn catchable(failure: Failure, hints: Hints) -> Refusal {
+    // Only a call that changes nothing more when it is repeated may be tried again blindly.
+    let repeatable = hints.read_only == Some(true) || hints.idempotent == Some(true);
     let caught = |code, retryable, message| Refusal::Caught(CallFailure { code, retryable, message });
     match failure {
         Failure::InvalidArguments(text) => caught(FailureCode::InvalidArguments, false, text),
@@ -157,7 +159,7 @@ fn catchable(failure: Failure) -> Refusal {
             caught(FailureCode::PermissionDenied, false, reason.unwrap_or_else(|| "permission denied".to_owned()))
         }
         Failure::Capability(message) => {
-            caught(FailureCode::CapabilityFailed, true, message.unwrap_or_else(|| "capability failed".to_owned()))
+            caught(FailureCode::CapabilityFailed, repeatable, message.unwrap_or_else(|| "capability failed".to_owned()))
         }
         Failure::Unauthenticated
         | Failure::NotFound

@@ -9,7 +9,7 @@ use std::os::unix::net::UnixStream;
 
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 
-use super::protocol::{FromWorker, HEADER_BYTES, ToWorker};
+use super::protocol::{FromWorker, HEADER_BYTES, Orders, ToWorker};
 
 /// The channel to the daemon.
 #[derive(Debug)]
@@ -36,25 +36,23 @@ impl Channel {
         self.body(header)
     }
 
-    /// Receives the first frame and the descriptor that comes with it.
-    pub fn receive_with_descriptor(&mut self) -> (ToWorker, OwnedFd) {
+    /// Receives the orders and the descriptor of the catalog's map that comes with them.
+    pub(super) fn receive_orders(&mut self) -> (Orders, OwnedFd) {
         let mut header = [0; HEADER_BYTES];
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-        let mut ancillary = RecvAncillaryBuffer::new(&mut space);
-        let received =
-            recvmsg(&self.stream, &mut [IoSliceMut::new(&mut header)], &mut ancillary, RecvFlags::CMSG_CLOEXEC);
-        // The header is the daemon's first write, far below what could arrive in parts.
-        if !received.is_ok_and(|received| received.bytes == HEADER_BYTES) {
-            Self::hang_up();
+        let Some(map) = receive_with_descriptor(&self.stream, &mut header) else { Self::hang_up() };
+        match self.body(header) {
+            ToWorker::Prepare(orders) => (orders, map),
+            ToWorker::Program(_) | ToWorker::Answer { .. } => Self::hang_up(),
         }
-        let mut descriptors = ancillary.drain().filter_map(|message| match message {
-            RecvAncillaryMessage::ScmRights(descriptors) => Some(descriptors),
-            _ => None,
-        });
-        let Some(descriptor) = descriptors.next().and_then(|mut descriptors| descriptors.next()) else {
-            Self::hang_up();
-        };
-        (self.body(header), descriptor)
+    }
+
+    /// Receives one byte and the descriptor that comes with it; nothing where the other end has hung up.
+    pub(super) fn receive_descriptor(stream: &UnixStream) -> Option<OwnedFd> {
+        receive_with_descriptor(stream, &mut [0])
+    }
+
+    pub(super) fn into_stream(self) -> UnixStream {
+        self.stream
     }
 
     /// Ends the worker: the daemon is gone, or has said what it never says.
@@ -69,4 +67,17 @@ impl Channel {
         }
         ToWorker::decode(&body).unwrap_or_else(|_| Self::hang_up())
     }
+}
+
+/// Fills `bytes` and takes the descriptor that comes with them. A message this short never arrives in parts.
+fn receive_with_descriptor(stream: &UnixStream, bytes: &mut [u8]) -> Option<OwnedFd> {
+    let wanted = bytes.len();
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+    let received = recvmsg(stream, &mut [IoSliceMut::new(bytes)], &mut ancillary, RecvFlags::CMSG_CLOEXEC).ok()?;
+    let mut descriptors = ancillary.drain().filter_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
+        _ => None,
+    });
+    descriptors.next().filter(|_| received.bytes == wanted)
 }

@@ -1,55 +1,112 @@
-//! The worker's own `main`: prepare, wait for one program, run it, say how it went, end.
+//! The worker's own `main`: prepare, confine itself, wait for one program, run it, say how it went, end.
+//!
+//! Everything happens on the main thread, whose stack is grown first: a worker is single-threaded from start to end,
+//! which is what lets one of them be a template that others are forked from.
 
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
-use std::thread;
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::channel::Channel;
 use super::fatal;
 use super::manifest::Manifest;
-use super::protocol::{Budgets, ToWorker};
-use super::spawn::{self, MARKER};
+use super::protocol::{Confinement, FromWorker, Orders, ToWorker};
+use super::sandbox::{self, Sandbox};
+use super::spawn;
+use super::template;
 use crate::program::{Context, Language, run};
 
-/// The interpreter's stack. Sources that nest deeper overflow it, which ends this process and nothing else.
-const STACK_BYTES: usize = 64 << 20;
+/// The variable that makes this executable something else than the daemon; its value says what.
+pub(super) const MARKER: &str = "_CODEMODE_CHILD";
+pub(super) const WORKER: &str = "worker";
+pub(super) const TEMPLATE: &str = "template";
 
-/// Whether this process was started to be a worker. Asked before anything else is set up.
-pub fn is_worker() -> bool {
-    std::env::var_os(MARKER.0).is_some_and(|role| role == MARKER.1)
+/// The interpreter's stack. Sources that nest deeper overflow it, which ends this process and nothing else.
+const STACK_BYTES: u64 = 64 << 20;
+
+/// Which kind of child this process was started to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Serves one program.
+    Worker,
+    /// Forks workers, and never sees a program.
+    Template,
 }
 
-/// Serves one program and ends the process.
-pub fn serve() -> ! {
-    // What a panic would print is for nobody here; its exit code says enough.
-    std::panic::set_hook(Box::new(|_| {}));
-    let Ok(channel) = spawn::take_channel() else { Channel::hang_up() };
-    let mut channel = Channel::new(UnixStream::from(channel));
-    let (first, map) = channel.receive_with_descriptor();
-    let ToWorker::Prepare(budgets) = first else { Channel::hang_up() };
-    let Some(manifest) = spawn::map_for_ever(&map).and_then(|bytes| Manifest::new(bytes).ok()) else {
-        Channel::hang_up()
-    };
-    drop(map);
-    let manifest: &'static Manifest<'static> = Box::leak(Box::new(manifest));
-    let interpreter = thread::Builder::new().stack_size(STACK_BYTES).spawn(move || {
-        fatal::catch_stack_overflow();
-        interpret(channel, budgets, manifest);
-    });
-    match interpreter.map(thread::JoinHandle::join) {
-        Ok(Ok(())) => std::process::exit(0),
-        Ok(Err(_)) | Err(_) => std::process::exit(fatal::PANICKED),
+impl Role {
+    /// Reads the marker. Asked before anything else is set up.
+    pub fn of_this_process() -> Option<Self> {
+        match std::env::var(MARKER).ok()?.as_str() {
+            WORKER => Some(Self::Worker),
+            TEMPLATE => Some(Self::Template),
+            _ => None,
+        }
+    }
+
+    /// Does what this kind of child is for, and ends the process.
+    pub fn serve(self) -> ! {
+        // What a panic would print is for nobody here; its exit code says enough.
+        std::panic::set_hook(Box::new(|_| std::process::exit(fatal::PANICKED)));
+        let mut channel = Channel::new(UnixStream::from(sandbox::take_channel()));
+        let (orders, map) = channel.receive_orders();
+        if !sandbox::die_with_parent(orders.parent) {
+            Channel::hang_up();
+        }
+        grow_stack();
+        let prepared = Prepared::new(orders, &map);
+        drop(map);
+        match self {
+            Self::Worker => prepared.serve(channel),
+            Self::Template => template::serve(&prepared, channel),
+        }
     }
 }
 
-fn interpret(mut channel: Channel, budgets: Budgets, manifest: &'static Manifest<'static>) {
-    let language = Language::prepare(manifest);
-    language.warm_up();
-    channel.send(&super::protocol::FromWorker::Ready);
-    let ToWorker::Program(source) = channel.receive() else { Channel::hang_up() };
-    fatal::limit_memory(budgets.max_worker_memory);
-    let context = Context::new(channel, budgets);
-    let outcome = run(&language, &context, &source);
-    context.finish(outcome);
-    // Tearing down a program's heap is wasted work, and a deeply nested value would overflow the stack doing it.
-    std::process::exit(0)
+/// A worker that knows its catalog and has built its language, before it is confined.
+pub(super) struct Prepared {
+    orders: Orders,
+    language: Language,
+    sandbox: Sandbox,
+}
+
+impl Prepared {
+    fn new(orders: Orders, map: &OwnedFd) -> Self {
+        let manifest = spawn::map_for_ever(map).and_then(|bytes| Manifest::new(bytes).ok());
+        let Some(manifest) = manifest else { Channel::hang_up() };
+        let language = Language::prepare(Box::leak(Box::new(manifest)));
+        language.warm_up();
+        Self { orders, language, sandbox: Sandbox::prepare() }
+    }
+
+    pub(super) fn parent(&self) -> u32 {
+        self.orders.parent
+    }
+
+    /// Confines this process and serves one program.
+    pub(super) fn serve(&self, mut channel: Channel) -> ! {
+        fatal::catch_stack_overflow(STACK_BYTES);
+        sandbox::keep_only_channel();
+        let budgets = self.orders.budgets;
+        let confinement = match self.orders.confine {
+            true => self.sandbox.put_on(&budgets),
+            false => Confinement { seccomp: false, landlock: false, limits: false },
+        };
+        channel.send(&FromWorker::Ready(confinement));
+        let ToWorker::Program(source) = channel.receive() else { Channel::hang_up() };
+        fatal::limit_memory(budgets.max_worker_memory);
+        let context = Context::new(channel, budgets);
+        let outcome = run(&self.language, &context, &source);
+        context.finish(outcome);
+        // Tearing down a program's heap is wasted work, and a deeply nested value would overflow the stack doing it.
+        std::process::exit(0)
+    }
+}
+
+/// The main thread's stack grows on demand up to the limit in force at that time.
+fn grow_stack() {
+    let maximum = getrlimit(Resource::Stack).maximum;
+    let wanted = maximum.map_or(STACK_BYTES, |most| most.min(STACK_BYTES));
+    // Where the limit cannot be raised, programs nest less deeply and nothing else changes.
+    let _ = setrlimit(Resource::Stack, Rlimit { current: Some(wanted), maximum });
 }

@@ -59,20 +59,11 @@ pub(super) fn limit_memory(bytes: u64) {
     LIMIT.store(isize::try_from(bytes).unwrap_or(isize::MAX - 1), Relaxed);
 }
 
-/// Ends the process with a code of its own when the calling thread's stack overflows.
-pub(super) fn catch_stack_overflow() {
-    let mut attributes = MaybeUninit::<libc::pthread_attr_t>::uninit();
-    // SAFETY: the attributes are written by this call before anything reads them, and the thread is the caller.
-    if unsafe { libc::pthread_getattr_np(libc::pthread_self(), attributes.as_mut_ptr()) } != 0 {
-        return;
-    }
-    let (mut low, mut size) = (ptr::null_mut(), 0);
-    // SAFETY: the call above initialised the attributes; both out-pointers are live locals.
-    if unsafe { libc::pthread_attr_getstack(attributes.as_ptr(), &mut low, &mut size) } == 0 {
-        STACK_LOW.store(low as usize, Relaxed);
-    }
-    // SAFETY: the attributes are initialised and are not used afterwards.
-    unsafe { libc::pthread_attr_destroy(attributes.as_mut_ptr()) };
+/// Ends the process with a code of its own when the main thread's stack overflows. Called near the stack's top.
+pub(super) fn catch_stack_overflow(stack_bytes: u64) {
+    let top = 0_u8;
+    let bytes = usize::try_from(stack_bytes).unwrap_or(usize::MAX);
+    STACK_LOW.store((&raw const top).addr().saturating_sub(bytes), Relaxed);
 
     // SAFETY: a zeroed `sigaction` is a valid one; the fields that matter are set below.
     let mut action: libc::sigaction = unsafe { MaybeUninit::zeroed().assume_init() };
@@ -101,10 +92,22 @@ fn took(bytes: usize) {
     if limit != isize::MAX {
         let held = HELD.fetch_add(bytes.cast_signed(), Relaxed).saturating_add(bytes.cast_signed());
         if held > limit {
-            // SAFETY: `_exit` ends the process without touching the heap; it does not return.
-            unsafe { libc::_exit(MEMORY_EXHAUSTED) };
+            exhausted();
         }
     }
+}
+
+/// While a program runs, an allocation that the kernel refuses is the program's doing.
+fn granted(block: *mut u8) -> *mut u8 {
+    if block.is_null() && LIMIT.load(Relaxed) != isize::MAX {
+        exhausted();
+    }
+    block
+}
+
+fn exhausted() -> ! {
+    // SAFETY: `_exit` ends the process without touching the heap; it does not return.
+    unsafe { libc::_exit(MEMORY_EXHAUSTED) }
 }
 
 fn gave(bytes: usize) {
@@ -118,13 +121,13 @@ unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         took(layout.size());
         // SAFETY: the caller keeps `GlobalAlloc`'s contract, which is the system allocator's.
-        unsafe { System.alloc(layout) }
+        granted(unsafe { System.alloc(layout) })
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         took(layout.size());
         // SAFETY: as for `alloc`.
-        unsafe { System.alloc_zeroed(layout) }
+        granted(unsafe { System.alloc_zeroed(layout) })
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
@@ -139,6 +142,6 @@ unsafe impl GlobalAlloc for Counting {
             None => gave(layout.size() - size),
         }
         // SAFETY: the block came from the system's allocator with this layout.
-        unsafe { System.realloc(block, layout, size) }
+        granted(unsafe { System.realloc(block, layout, size) })
     }
 }

@@ -4,6 +4,7 @@ use std::io;
 use std::os::unix::net::UnixStream as StdUnixStream;
 
 use bytes::{Buf, Bytes, BytesMut};
+use rustix::net::RecvFlags;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 
@@ -28,6 +29,13 @@ impl Pipe {
 
     pub(super) async fn send(&mut self, frame: &[u8]) -> io::Result<()> {
         self.stream.write_all(frame).await
+    }
+
+    /// Whether the other end has hung up, as far as can be told without waiting.
+    pub(super) fn is_closed(&self) -> bool {
+        let mut byte = [0];
+        let peeked = rustix::net::recv(&self.stream, &mut byte, RecvFlags::PEEK | RecvFlags::DONTWAIT);
+        !matches!(peeked, Ok((1.., _)) | Err(rustix::io::Errno::AGAIN))
     }
 
     /// The body of the next frame. What has been read stays here when the future is dropped.

@@ -16,8 +16,8 @@ pub const FRAME_OVERHEAD: usize = 64;
 /// The daemon's side of the conversation.
 #[derive(Debug, PartialEq, Eq)]
 pub enum ToWorker {
-    /// What the worker may spend; the catalog's map comes with it as a descriptor.
-    Prepare(Budgets),
+    /// What the worker may spend and how it confines itself; the catalog's map comes with it as a descriptor.
+    Prepare(Orders),
     /// The program, once.
     Program(String),
     /// The answer to one call.
@@ -53,8 +53,8 @@ pub enum FailureCode {
 /// The worker's side of the conversation.
 #[derive(Debug, PartialEq, Eq)]
 pub enum FromWorker {
-    /// Prepared, and waiting for a program.
-    Ready,
+    /// Prepared, confined, and waiting for a program.
+    Ready(Confinement),
     /// One native call; `arguments` is the JSON text of the bound arguments.
     Call { call: u32, capability: u32, caught: bool, arguments: Vec<u8> },
     /// JSON text of what `main` returned.
@@ -82,6 +82,25 @@ pub enum WorkerLimit {
     WorkerMemory,
 }
 
+/// What a worker is told before anything else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Orders {
+    pub budgets: Budgets,
+    /// Whether to confine itself at all.
+    pub confine: bool,
+    /// The daemon's process number; a worker whose parent is another one is an orphan, and ends.
+    pub parent: u32,
+}
+
+/// Which of the operating system's confinements took hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Confinement {
+    pub seccomp: bool,
+    pub landlock: bool,
+    /// No new privileges, not dumpable, resource limits.
+    pub limits: bool,
+}
+
 /// What one run may spend inside its worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budgets {
@@ -92,6 +111,8 @@ pub struct Budgets {
     pub max_value_bytes: u64,
     pub max_result_bytes: u64,
     pub max_worker_memory: u64,
+    /// Seconds of processor time after which the kernel ends the worker.
+    pub max_cpu_secs: u64,
 }
 
 /// The bytes are no frame of the kind that may come now.
@@ -116,8 +137,10 @@ impl ToWorker {
     pub fn encode(&self) -> Vec<u8> {
         let mut frame = Frame::new();
         match self {
-            Self::Prepare(budgets) => {
+            Self::Prepare(Orders { budgets, confine, parent }) => {
                 frame.byte(1);
+                frame.byte(u8::from(*confine));
+                frame.u32(*parent);
                 frame.u64(budgets.max_execution_steps);
                 frame.u64(budgets.max_native_calls);
                 frame.u32(budgets.max_parallel_calls);
@@ -125,6 +148,7 @@ impl ToWorker {
                 frame.u64(budgets.max_value_bytes);
                 frame.u64(budgets.max_result_bytes);
                 frame.u64(budgets.max_worker_memory);
+                frame.u64(budgets.max_cpu_secs);
             }
             Self::Program(source) => {
                 frame.byte(2);
@@ -155,6 +179,7 @@ impl ToWorker {
         let mut fields = Fields(body);
         match fields.byte()? {
             1 => {
+                let (confine, parent) = (fields.flag()?, fields.u32()?);
                 let budgets = Budgets {
                     max_execution_steps: fields.u64()?,
                     max_native_calls: fields.u64()?,
@@ -163,9 +188,10 @@ impl ToWorker {
                     max_value_bytes: fields.u64()?,
                     max_result_bytes: fields.u64()?,
                     max_worker_memory: fields.u64()?,
+                    max_cpu_secs: fields.u64()?,
                 };
                 fields.end()?;
-                Ok(Self::Prepare(budgets))
+                Ok(Self::Prepare(Orders { budgets, confine, parent }))
             }
             2 => Ok(Self::Program(fields.text()?)),
             3 => Ok(Self::Answer { call: fields.u32()?, answer: Answer::Value(fields.rest()) }),
@@ -192,7 +218,12 @@ impl FromWorker {
     pub fn encode(&self) -> Vec<u8> {
         let mut frame = Frame::new();
         match self {
-            Self::Ready => frame.byte(1),
+            Self::Ready(confinement) => {
+                frame.byte(1);
+                frame.byte(u8::from(confinement.seccomp));
+                frame.byte(u8::from(confinement.landlock));
+                frame.byte(u8::from(confinement.limits));
+            }
             Self::Call { call, capability, caught, arguments } => {
                 frame.byte(2);
                 frame.u32(*call);
@@ -224,7 +255,12 @@ impl FromWorker {
     pub fn decode(body: &[u8]) -> Result<Self, ProtocolError> {
         let mut fields = Fields(body);
         match fields.byte()? {
-            1 => fields.end().map(|()| Self::Ready),
+            1 => {
+                let confinement =
+                    Confinement { seccomp: fields.flag()?, landlock: fields.flag()?, limits: fields.flag()? };
+                fields.end()?;
+                Ok(Self::Ready(confinement))
+            }
             2 => Ok(Self::Call {
                 call: fields.u32()?,
                 capability: fields.u32()?,

@@ -5,14 +5,15 @@
 //! a child ends, and the runtime's own threads come and go. There is no hook between fork and exec: with one, the
 //! cheap clone becomes a copy of the whole daemon's page tables. The child confines itself.
 
-use std::io::{self, IoSlice};
+use std::io::{self, IoSlice, Read};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc;
 use std::thread;
+use std::time::Duration;
 
 use rustix::mm::{MapFlags, ProtFlags, mmap};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
@@ -21,11 +22,12 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::oneshot;
 
-use super::Outfit;
-use super::protocol::ToWorker;
+use super::child::{MARKER, TEMPLATE, WORKER};
+use super::protocol::{Orders, ToWorker};
+use super::{Outfit, Start};
 
-/// The variable, and its value, that make this executable a worker.
-pub(super) const MARKER: (&str, &str) = ("_CODEMODE_CHILD", "worker");
+/// How long a template may take to fork; it does nothing else.
+const FORK_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Starts workers, one after another, on a thread of its own.
 #[derive(Clone, Debug)]
@@ -44,8 +46,10 @@ pub enum SpawnError {
     Execute(#[source] io::Error),
     #[error("cannot watch the worker")]
     Watch(#[source] io::Error),
-    #[error("cannot hand the worker its catalog")]
+    #[error("cannot hand the worker its orders")]
     Hand(#[source] io::Error),
+    #[error("the template cannot fork a worker")]
+    Fork(#[source] io::Error),
 }
 
 /// A child process that is ours to kill and to reap, exactly once.
@@ -56,9 +60,18 @@ pub(super) struct Process {
     watch: Option<OwnedFd>,
 }
 
+#[derive(Debug)]
 struct Request {
     outfit: Outfit,
     reply: oneshot::Sender<Result<(Process, UnixStream), SpawnError>>,
+}
+
+/// A prepared process that forks workers of one outfit.
+struct Template {
+    outfit: Outfit,
+    /// Dropping it ends the template.
+    _process: Process,
+    channel: UnixStream,
 }
 
 impl Spawner {
@@ -66,9 +79,14 @@ impl Spawner {
     pub fn start() -> io::Result<Self> {
         let (requests, incoming) = mpsc::channel::<Request>();
         thread::Builder::new().name("spawner".into()).spawn(move || {
-            for request in incoming {
+            let mut template = None;
+            for Request { outfit, reply } in incoming {
+                let spawned = match outfit.start {
+                    Start::Exec => execute(WORKER, &outfit),
+                    Start::Fork => fork(&mut template, &outfit),
+                };
                 // Where nobody waits any more, dropping what was started ends it.
-                drop(request.reply.send(spawn(&request.outfit)));
+                drop(reply.send(spawned));
             }
         })?;
         Ok(Self { requests })
@@ -82,49 +100,77 @@ impl Spawner {
     }
 }
 
-fn spawn(outfit: &Outfit) -> Result<(Process, UnixStream), SpawnError> {
+/// Re-executes this program in a role and hands it its orders.
+fn execute(role: &str, outfit: &Outfit) -> Result<(Process, UnixStream), SpawnError> {
     let (ours, theirs) = UnixStream::pair().map_err(SpawnError::Channel)?;
     let child = Command::new("/proc/self/exe")
-        .arg0("codemoded-worker")
+        .arg0(format!("codemoded-{role}"))
         .env_clear()
-        .env(MARKER.0, MARKER.1)
+        .env(MARKER, role)
         .current_dir("/")
         .stdin(OwnedFd::from(theirs))
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
         .map_err(SpawnError::Execute)?;
-    let pid = Pid::from_child(&child);
-    let process = match pidfd_open(pid, PidfdFlags::empty()) {
-        Ok(watch) => Process { pid, watch: Some(watch) },
-        Err(error) => {
-            end_unwatched(child);
-            return Err(SpawnError::Watch(error.into()));
-        }
-    };
-    hand_over(&ours, outfit).map_err(SpawnError::Hand)?;
+    let process = Process::watch(Pid::from_child(&child)).map_err(SpawnError::Watch)?;
+    let orders = Orders { budgets: outfit.budgets, confine: outfit.confine, parent: std::process::id() };
+    let frame = ToWorker::Prepare(orders).encode();
+    send_with_descriptor(&ours, &frame, outfit.manifest.as_fd()).map_err(SpawnError::Hand)?;
     Ok((process, ours))
 }
 
-fn end_unwatched(mut child: std::process::Child) {
-    // The child is ours and not yet reaped, so neither call can reach another process.
-    let ended = child.kill().and_then(|()| child.wait());
-    if let Err(error) = ended {
-        tracing::warn!(%error, "cannot reap a worker that could not be watched");
+/// Has the template fork a worker; starts a template where there is none for this outfit, or where it has died.
+fn fork(template: &mut Option<Template>, outfit: &Outfit) -> Result<(Process, UnixStream), SpawnError> {
+    if let Some(running) = template.as_mut().filter(|template| template.outfit.same_as(outfit)) {
+        if let Ok(forked) = running.fork() {
+            return Ok(forked);
+        }
+    }
+    let (process, channel) = execute(TEMPLATE, outfit)?;
+    channel.set_read_timeout(Some(FORK_PATIENCE)).map_err(SpawnError::Channel)?;
+    template.insert(Template { outfit: outfit.clone(), _process: process, channel }).fork().map_err(SpawnError::Fork)
+}
+
+impl Template {
+    fn fork(&mut self) -> io::Result<(Process, UnixStream)> {
+        let (ours, theirs) = UnixStream::pair()?;
+        send_with_descriptor(&self.channel, &[0], theirs.as_fd())?;
+        let mut number = [0; 4];
+        self.channel.read_exact(&mut number)?;
+        // A worker that has died already is still a child of ours, for nobody else reaps it.
+        let pid = Pid::from_raw(i32::from_le_bytes(number)).filter(|_| i32::from_le_bytes(number) > 0);
+        let process = Process::watch(pid.ok_or(io::ErrorKind::OutOfMemory)?)?;
+        Ok((process, ours))
     }
 }
 
-fn hand_over(channel: &UnixStream, outfit: &Outfit) -> io::Result<()> {
-    let frame = ToWorker::Prepare(outfit.budgets).encode();
-    let descriptors = [outfit.manifest.as_fd()];
+fn send_with_descriptor(channel: &UnixStream, bytes: &[u8], descriptor: BorrowedFd<'_>) -> io::Result<()> {
+    let descriptors = [descriptor];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
     ancillary.push(SendAncillaryMessage::ScmRights(&descriptors));
-    let sent = sendmsg(channel, &[IoSlice::new(&frame)], &mut ancillary, SendFlags::NOSIGNAL)?;
-    if sent == frame.len() { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
+    let sent = sendmsg(channel, &[IoSlice::new(bytes)], &mut ancillary, SendFlags::NOSIGNAL)?;
+    if sent == bytes.len() { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
 }
 
 impl Process {
+    /// Takes charge of a child; where it cannot be watched it is ended.
+    fn watch(pid: Pid) -> io::Result<Self> {
+        match pidfd_open(pid, PidfdFlags::empty()) {
+            Ok(watch) => Ok(Self { pid, watch: Some(watch) }),
+            Err(error) => {
+                // The child is not reaped yet, so its number cannot mean another process.
+                let ended = rustix::process::kill_process(pid, Signal::KILL)
+                    .and_then(|()| waitid(WaitId::Pid(pid), WaitIdOptions::EXITED).map(drop));
+                if let Err(error) = ended {
+                    tracing::warn!(%error, "cannot reap a worker that could not be watched");
+                }
+                Err(error.into())
+            }
+        }
+    }
+
     pub(super) fn pid(&self) -> u32 {
         self.pid.as_raw_pid().cast_unsigned()
     }
@@ -171,7 +217,6 @@ fn kill(watch: &OwnedFd) {
 }
 
 fn reap(watch: &OwnedFd) -> io::Result<ExitStatus> {
-    use std::os::unix::process::ExitStatusExt;
     let waited = waitid(WaitId::PidFd(watch.as_fd()), WaitIdOptions::EXITED)?;
     let status = waited.ok_or(io::ErrorKind::WouldBlock)?;
     // The raw form of wait(2): the code in the second byte, or the signal in the first.
@@ -181,11 +226,6 @@ fn reap(watch: &OwnedFd) -> io::Result<ExitStatus> {
         (None, None) => 0,
     };
     Ok(ExitStatus::from_raw(raw))
-}
-
-/// The worker's channel, which came as its standard input.
-pub(super) fn take_channel() -> io::Result<OwnedFd> {
-    io::stdin().as_fd().try_clone_to_owned()
 }
 
 /// Maps a file for reading, for the rest of the process's life.
