@@ -197,7 +197,7 @@ mod tests {
     fn a_busy_thread_holds_nobody_up() {
         let threads = Threads::new("test");
         let (finish, wait) = mpsc::channel::<()>();
-        threads.run(move || drop(wait.recv())).unwrap();
+        threads.run(move || wait.recv().unwrap()).unwrap();
         let (done, ended) = mpsc::channel();
         for number in 0..100 {
             let done = done.clone();

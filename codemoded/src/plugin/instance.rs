@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use abi_stable::std_types::{RSlice, RStr};
 use codemode_plugin_api::abi::{Answer, CALL, Completion, InstanceHandle, PluginRootRef};
@@ -61,6 +61,16 @@ pub struct CallRequest<'a> {
     pub arguments: &'a str,
     pub deadline: Instant,
     pub cancel: CancellationToken,
+}
+
+impl CallRequest<'_> {
+    /// Why nobody waits for the answer any longer.
+    fn given_up(&self) -> Option<CallError> {
+        if self.cancel.is_cancelled() {
+            return Some(CallError::Cancelled);
+        }
+        (Instant::now() >= self.deadline).then_some(CallError::TimedOut)
+    }
 }
 
 /// Why a call gave no value.
@@ -163,7 +173,11 @@ impl Instance {
             biased;
             outcome = answered => {
                 waiting.number = None;
-                outcome.unwrap_or_else(|_| Err(CallError::Malformed("the handler ended without an answer".to_owned())))
+                let outcome = outcome.unwrap_or_else(|_| {
+                    Err(CallError::Malformed("the handler ended without an answer".to_owned()))
+                });
+                // A handler that gives up in time says so in words of its own.
+                outcome.map_err(|error| request.given_up().unwrap_or(error))
             }
             () = request.cancel.cancelled() => Err(CallError::Cancelled),
             () = tokio::time::sleep_until(request.deadline.into()) => Err(CallError::TimedOut),
@@ -276,7 +290,8 @@ fn call_json(route: &Route, request: &CallRequest<'_>) -> Result<Vec<u8>, CallEr
         serde_json::to_string(text)
             .map_err(|error| CallError::Malformed(format!("the call cannot be written: {error}")))
     };
-    let time_left = request.deadline.saturating_duration_since(Instant::now());
+    // Rounded up, for a handler must not give up before this side does.
+    let time_left = request.deadline.saturating_duration_since(Instant::now()) + Duration::from_millis(1);
     let json = format!(
         r#"{{"capability":{},"context":{{"run":{},"subject":{{"id":{}}},"deadline_ms":{}}},"arguments":{}}}"#,
         quoted(&route.own_name)?,
