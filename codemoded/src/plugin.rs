@@ -39,6 +39,8 @@ const START_TIME: Duration = Duration::from_secs(10);
 /// The stack of a thread that starts an instance: as large as that of the main thread, where the child tried it.
 const START_STACK_BYTES: usize = 8 << 20;
 
+const MAX_NAME_BYTES: usize = 64;
+
 /// One instance, as the configuration describes it.
 #[derive(Clone, Debug)]
 pub struct PluginSpec {
@@ -63,9 +65,9 @@ impl Plugins {
     /// Tries every library in a child process of `executable`, all at once, and then starts every instance: all, or
     /// none and every fault. Blocks for as long as that takes.
     pub fn start(specs: &[PluginSpec], max_handlers: usize, executable: &Path) -> Result<Self, Vec<PluginFault>> {
-        let same_names = same_names(specs);
-        if !same_names.is_empty() {
-            return Err(same_names);
+        let misnamed = misnamed(specs);
+        if !misnamed.is_empty() {
+            return Err(misnamed);
         }
         let tried = each_on_a_thread(specs, |spec| try_out(spec, executable))?;
         let trials: Vec<_> = specs.iter().zip(tried).collect();
@@ -138,10 +140,17 @@ impl PluginSpec {
     }
 }
 
-fn same_names(specs: &[PluginSpec]) -> Vec<PluginFault> {
+fn misnamed(specs: &[PluginSpec]) -> Vec<PluginFault> {
     let mut seen = HashSet::new();
-    let again = specs.iter().filter(|spec| !seen.insert(spec.name.as_str()));
-    again.map(|spec| spec.fault(Reason::SameName(spec.name.clone()).into())).collect()
+    let mut reason = |spec: &PluginSpec| {
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+        if !(1..=MAX_NAME_BYTES).contains(&spec.name.len()) || !spec.name.bytes().all(is_plain) {
+            return Some(Reason::BadName(spec.name.clone()));
+        }
+        (!seen.insert(spec.name.clone())).then(|| Reason::SameName(spec.name.clone()))
+    };
+    let reasons: Vec<_> = specs.iter().map(&mut reason).collect();
+    specs.iter().zip(reasons).filter_map(|(spec, reason)| Some(spec.fault(reason?.into()))).collect()
 }
 
 /// Does the same for each, at once, and gives all results, in order, or all faults.

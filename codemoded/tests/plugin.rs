@@ -155,6 +155,32 @@ fn the_faults_of_all_plugins_are_told_together() {
     assert!(faults[0].to_string().ends_with("is configured under the name `faulty` twice: give each instance its own"));
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_tutorials_plugin_counts_words() {
+    let mut spec = spec(&example("words"), json!({}));
+    spec.name = "words".to_owned();
+    let plugins = start(&[spec], 64).unwrap_or_else(|faults| panic!("{faults:?}"));
+    let instance = &plugins.instances()[0];
+    let [count] = instance.capabilities() else { panic!("one capability: {:?}", instance.capabilities()) };
+    assert_eq!(count.input["properties"]["text"]["description"], "The text to count in.");
+    assert_eq!(count.input["required"], json!(["text"]));
+    assert_eq!(count.hints.read_only, Some(true));
+    let caller = Caller::new(instance, "alice");
+    let counted = caller.call("words.count", r#"{"text": "to be or not to be", "min_letters": 3}"#).await;
+    assert_eq!(counted.as_deref(), Ok(r#"{"words":1}"#));
+}
+
+#[test]
+fn a_name_that_no_place_could_show_is_refused() {
+    for name in ["", "a b", "a\0b", "ä"] {
+        let mut spec = spec(&faulty(), json!({}));
+        spec.name = name.to_owned();
+        let faults = start(&[spec], 64).expect_err(name);
+        let end = format!("the name {name:?}: an instance's name is 1 to 64 letters, digits, `_` and `-`");
+        assert!(faults[0].to_string().ends_with(&end), "{}", faults[0]);
+    }
+}
+
 struct Caller<'a> {
     instance: &'a Instance,
     subject: SubjectId,

@@ -33,9 +33,14 @@ pub(crate) type Outcome = Result<Vec<u8>, ErrorDocument>;
 
 pub(crate) type OutcomeFuture = Pin<Box<dyn Future<Output = Outcome> + Send>>;
 
+type BlockingHandler<P> = dyn Fn(&P, &Call, &RawValue) -> Outcome + Send + Sync;
+
+/// Owns what the call needs, for the future outlives the request.
+type OwningHandler<P> = dyn Fn(Arc<P>, Call, Box<RawValue>) -> OutcomeFuture + Send + Sync;
+
 pub(crate) enum Handler<P> {
-    Blocking(Box<dyn Fn(&P, &Call, &RawValue) -> Outcome + Send + Sync>),
-    Async(Box<dyn Fn(Arc<P>, Call, Box<RawValue>) -> OutcomeFuture + Send + Sync>),
+    Blocking(Box<BlockingHandler<P>>),
+    Async(Box<OwningHandler<P>>),
 }
 
 /// An `async fn(&P, &Call, I) -> Result<O, CapabilityError>`; implemented for all of them, not to be implemented.

@@ -1,4 +1,5 @@
 #![doc = include_str!("../README.md")]
+#![warn(missing_docs)]
 
 pub mod abi;
 pub mod descriptor;
@@ -28,4 +29,16 @@ pub mod prelude {
     pub use crate::{Call, Capabilities, CapabilityError, Host, Json, NoArguments, NoSettings, Plugin, StartError};
     pub use schemars::JsonSchema;
     pub use serde::{Deserialize, Serialize};
+}
+
+#[cfg(test)]
+mod tests {
+    /// The example is what the daemon's tests load and call.
+    #[test]
+    fn the_tutorial_shows_the_plugin_that_the_tests_load() {
+        let tutorial = include_str!("../README.md");
+        let plugin = include_str!("../examples/words.rs");
+        assert!(tutorial.contains(&format!("```rust\n{plugin}```\n")), "README.md differs from examples/words.rs");
+        assert!(plugin.lines().count() < 40);
+    }
 }

@@ -61,6 +61,8 @@ pub enum Reason {
     TimedOut { phase: Phase, seconds: u64 },
     #[error("cannot be tried in a child process: {0}")]
     NoChild(String),
+    #[error("is configured under the name {0:?}: an instance's name is 1 to 64 letters, digits, `_` and `-`")]
+    BadName(String),
     #[error("is configured under the name `{0}` twice: give each instance its own")]
     SameName(String),
 }
