@@ -1,5 +1,7 @@
 //! Plugins through the library's own door: real shared objects, probed by the real executable.
 
+#![expect(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "the lints spare test functions only")]
+
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};

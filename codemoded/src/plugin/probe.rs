@@ -53,8 +53,11 @@ enum Message {
     /// What it is about to do.
     Phase(Phase),
     /// The last message.
-    End(Result<Box<Descriptor>, Vec<Refusal>>),
+    End(End),
 }
+
+/// What the library offers, or why it cannot serve.
+type End = Result<Box<Descriptor>, Vec<Refusal>>;
 
 /// Tries a library with the settings of one instance, and gives what it says of itself.
 pub(super) fn run(
@@ -104,7 +107,7 @@ fn send(socket: &mut UnixStream, image: &Image, trial: &[u8], deadline: Instant)
 }
 
 /// Reads until the end, the child's or the deadline's: how far it came, and its last message if it gave one.
-fn listen(socket: UnixStream, deadline: Instant) -> (Phase, Option<Result<Box<Descriptor>, Vec<Refusal>>>) {
+fn listen(socket: UnixStream, deadline: Instant) -> (Phase, Option<End>) {
     let mut phase = Phase::Enter;
     let mut lines = BufReader::new(Until { socket, deadline });
     let mut line = Vec::new();
