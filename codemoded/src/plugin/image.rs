@@ -181,6 +181,16 @@ mod tests {
     }
 
     #[test]
+    fn a_copy_cannot_be_changed_by_anyone() {
+        let bytes = b"a library".to_vec();
+        let image = Image::seal(&Content { digest: Digest::default(), bytes }).unwrap();
+        let mut file = File::options().write(true).open(image.path()).unwrap();
+        assert_eq!(file.write(b"x").unwrap_err().kind(), io::ErrorKind::PermissionDenied);
+        assert_eq!(file.set_len(0).unwrap_err().kind(), io::ErrorKind::PermissionDenied);
+        assert_eq!(fs::read(image.path()).unwrap(), b"a library");
+    }
+
+    #[test]
     fn the_world_is_others() {
         check(&ALONE, 0o100_757, 1000, true);
         check(&SHARED, 0o100_755, 1000, false);

@@ -68,7 +68,9 @@ fn substitute(name: &str) -> Option<&'static str> {
 
 /// The name that a message of a known form is about.
 fn name_in(message: &str) -> Option<&str> {
-    let missing = message.starts_with("Variable `") || message.contains("reserved keyword `") || message.contains("is not allowed in this dialect");
+    let missing = message.starts_with("Variable `")
+        || message.contains("reserved keyword `")
+        || message.contains("is not allowed in this dialect");
     let (_, rest) = message.split_once('`')?;
     let (name, _) = rest.split_once('`')?;
     missing.then_some(name)
