@@ -5,6 +5,7 @@ pub mod capability;
 pub mod failure;
 pub mod identity;
 pub mod limits;
+pub mod plugin;
 pub mod program;
 pub mod value;
 pub mod worker;

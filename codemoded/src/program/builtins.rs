@@ -109,10 +109,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         }
     }
 
-    fn __shown__<'v>(
-        #[starlark(args)] args: UnpackTuple<Value<'v>>,
-        heap: Heap<'v>,
-    ) -> starlark::Result<Value<'v>> {
+    fn __shown__<'v>(#[starlark(args)] args: UnpackTuple<Value<'v>>, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
         // `f"{1, 2}"` prints a tuple.
         Ok(match args.items.as_slice() {
             [single] => shown(*single, heap),
@@ -120,10 +117,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         })
     }
 
-    fn __shown_each__<'v>(
-        #[starlark(require = pos)] given: Value<'v>,
-        heap: Heap<'v>,
-    ) -> starlark::Result<Value<'v>> {
+    fn __shown_each__<'v>(#[starlark(require = pos)] given: Value<'v>, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
         if let Some(named) = DictRef::from_value(given) {
             return Ok(heap.alloc(AllocDict(named.iter().map(|(name, value)| (name, shown(value, heap))))));
         }

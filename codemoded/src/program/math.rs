@@ -101,9 +101,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
     ) -> starlark::Result<f64> {
         match base {
             None => Ok(x.0.ln()),
-            Some(UnpackFloat(1.0)) => {
-                Err(starlark::Error::new_value(OutsideDomain("log", "base 1 has no logarithm")))
-            }
+            Some(UnpackFloat(1.0)) => Err(starlark::Error::new_value(OutsideDomain("log", "base 1 has no logarithm"))),
             Some(UnpackFloat(2.0)) => Ok(x.0.log2()),
             Some(UnpackFloat(10.0)) => Ok(x.0.log10()),
             Some(UnpackFloat(base)) => Ok(x.0.ln() / base.ln()),

@@ -46,7 +46,9 @@ impl<'v> StarlarkValue<'v> for Prepared {}
 /// `attempt`, `call` or `parallel` was given something else than it takes.
 #[derive(Debug, thiserror::Error)]
 enum Misuse {
-    #[error("{function} takes a capability and its arguments by keyword, as in `{function}(records.lookup, key = \"a\")`")]
+    #[error(
+        "{function} takes a capability and its arguments by keyword, as in `{function}(records.lookup, key = \"a\")`"
+    )]
     NoCapability { function: &'static str },
     #[error("parallel takes a list of calls, as in `parallel([call(records.lookup, key = k) for k in keys])`")]
     NoCall,
@@ -113,12 +115,7 @@ fn prepare<'v>(
 }
 
 /// Makes the calls, a bounded number at once, and gives one slot for each, in order.
-fn make<'v>(
-    context: &Context,
-    place: Place,
-    calls: &[&Prepared],
-    heap: Heap<'v>,
-) -> starlark::Result<Vec<Value<'v>>> {
+fn make<'v>(context: &Context, place: Place, calls: &[&Prepared], heap: Heap<'v>) -> starlark::Result<Vec<Value<'v>>> {
     let most = (context.budgets().max_parallel_calls as usize).max(1);
     let mut slots: Vec<Option<Value<'v>>> = vec![None; calls.len()];
     let mut in_flight = HashMap::new();

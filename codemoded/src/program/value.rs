@@ -48,9 +48,7 @@ pub(super) fn result(returned: Value<'_>, budgets: &Budgets, main: Place) -> Res
     let max_bytes = budgets.max_result_bytes.min(budgets.max_value_bytes);
     let converted = convert(returned, bounds(budgets, max_bytes)).map_err(|unsupported| match unsupported.fault {
         Fault::TooDeep => Claim::Limit(WorkerLimit::ValueDepth),
-        Fault::TooLong if budgets.max_result_bytes <= budgets.max_value_bytes => {
-            Claim::Limit(WorkerLimit::ResultBytes)
-        }
+        Fault::TooLong if budgets.max_result_bytes <= budgets.max_value_bytes => Claim::Limit(WorkerLimit::ResultBytes),
         Fault::TooLong => Claim::Limit(WorkerLimit::ValueBytes),
         Fault::Type(_) | Fault::NotFinite | Fault::Keys | Fault::TooManyDigits => {
             invalid_program(main, &unsupported.in_result())
@@ -113,10 +111,7 @@ pub(super) fn convert(given: Value<'_>, bounds: Bounds) -> Result<value::Value, 
 }
 
 fn bounds(budgets: &Budgets, max_bytes: u64) -> Bounds {
-    Bounds {
-        max_bytes: usize::try_from(max_bytes).unwrap_or(usize::MAX),
-        max_depth: budgets.max_value_depth as usize,
-    }
+    Bounds { max_bytes: usize::try_from(max_bytes).unwrap_or(usize::MAX), max_depth: budgets.max_value_depth as usize }
 }
 
 struct Converter {
