@@ -1,6 +1,234 @@
-//! stub
-use crate::value::Map;
-#[derive(Debug)] pub struct Input(serde_json::Value);
-#[derive(Debug)] pub struct Output;
-pub type Diagnostic = String;
-impl Input { pub fn compile(v:&serde_json::Value)->Result<Self,()> {Ok(Self(v.clone()))} pub fn bind(&self,m:Map)->Result<Map,Diagnostic>{Ok(m)} pub fn source(&self)->&serde_json::Value{&self.0} }
+//! JSON Schema as the type language between plugins, catalog and programs.
+//!
+//! A schema's text is compiled once, into nodes that bind: check a value and build its canonical form. The worker
+//! and its parent compile the same text and bind alike. What programs' authors read (signatures, fields, examples)
+//! and what the static check walks is the [`Shape`], drawn from the same nodes.
+
+mod arguments;
+mod bind;
+mod choice;
+mod compile;
+mod diagnostic;
+mod example;
+mod fault;
+mod field;
+mod keyword;
+mod node;
+mod number;
+mod object;
+mod reference;
+mod residue;
+mod rules;
+mod scan;
+mod shape;
+mod spelling;
+mod text;
+
+#[cfg(test)]
+mod tests;
+
+use serde_json::Value as Text;
+
+pub(in crate::capability) use diagnostic::is_identifier;
+pub use diagnostic::{Diagnostic, Problem, Side, Step};
+pub use fault::SchemaFault;
+pub use field::Field;
+pub(in crate::capability) use shape::literal;
+pub use shape::{Member, Shape, Style};
+pub use text::PatternError;
+
+use crate::value::{Map, Value};
+use arguments::Arguments;
+use bind::{Binder, MAX_DEFAULT_STEPS};
+use compile::Compiler;
+use node::{Node, NodeId, Types};
+use residue::Residues;
+use scan::Scan;
+
+/// What a capability takes: an object, whose members are its parameters.
+#[derive(Debug)]
+pub struct Input {
+    source: Text,
+    schema: Compiled,
+    arguments: Arguments,
+}
+
+/// What a capability gives.
+#[derive(Debug)]
+pub struct Output {
+    source: Text,
+    schema: Compiled,
+}
+
+/// A compiled schema.
+#[derive(Debug)]
+struct Compiled {
+    nodes: Vec<Node>,
+    root: NodeId,
+    residues: Residues,
+    /// Every default has been bound and stands in its property.
+    defaults_are_bound: bool,
+    /// What a number without node means.
+    never: Node,
+}
+
+/// Whether the text has been checked before, by another process of the same build.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Trust {
+    Unchecked,
+    Checked,
+}
+
+impl Input {
+    /// Compiles a capability's input, and says everything that is wrong with it.
+    pub fn compile(source: &Text) -> Result<Self, Vec<SchemaFault>> {
+        Self::build(source, Trust::Unchecked)
+    }
+
+    /// Compiles what [`Input::compile`] has accepted before, without building every pattern again.
+    pub fn recompile(source: &Text) -> Result<Self, Vec<SchemaFault>> {
+        Self::build(source, Trust::Checked)
+    }
+
+    fn build(source: &Text, trust: Trust) -> Result<Self, Vec<SchemaFault>> {
+        let scan = scan(source, trust)?;
+        let arguments = Arguments::of(&scan);
+        let mut schema = Compiled::build(source, scan, Some(compile::Member::Object))?;
+        if schema.leaves().is_empty() {
+            return Err(vec![SchemaFault::NoObject]);
+        }
+        schema.bind_defaults().map_err(|fault| vec![fault])?;
+        Ok(Self { source: source.clone(), schema, arguments })
+    }
+
+    /// The canonical arguments, exactly as policy and the handler see them.
+    pub fn bind(&self, arguments: Map) -> Result<Map, Diagnostic> {
+        self.arguments.check_names(&arguments)?;
+        match Binder::new(&self.schema, Side::Input).bind(self.schema.root, &Value::Map(arguments))? {
+            Value::Map(bound) => Ok(bound),
+            // The root is joined with `object`.
+            _ => Err(Diagnostic::argument(Problem::Forbidden)),
+        }
+    }
+
+    /// The text that it was compiled from.
+    pub fn source(&self) -> &Text {
+        &self.source
+    }
+
+    /// The parameters, in the order of the schema.
+    pub fn parameters(&self) -> Vec<Member> {
+        self.parameters_and_nodes().into_iter().map(|(member, _)| member).collect()
+    }
+
+    /// What it takes under names that are no parameters; nothing where it takes none.
+    pub fn others(&self) -> Option<Shape> {
+        let others = self.arguments.is_open().then(|| shape::others(&self.schema, &self.schema.leaves()));
+        others.filter(|others| *others != Shape::Never)
+    }
+
+    pub fn fields(&self) -> Vec<Field> {
+        let field = |(member, id): (Member, NodeId)| field::of_member(&self.schema, &member, id, Style::Input);
+        self.parameters_and_nodes().into_iter().map(field).collect()
+    }
+
+    /// Arguments that bind, where some can be made up.
+    pub fn example(&self) -> Option<Map> {
+        let example = example::arguments(&self.schema)?;
+        self.bind(example.clone()).is_ok().then_some(example)
+    }
+
+    fn parameters_and_nodes(&self) -> Vec<(Member, NodeId)> {
+        shape::parameters(&self.schema, &self.schema.leaves())
+    }
+}
+
+impl Output {
+    /// Compiles a capability's output, and says everything that is wrong with it.
+    pub fn compile(source: &Text) -> Result<Self, Vec<SchemaFault>> {
+        let schema = Compiled::build(source, scan(source, Trust::Unchecked)?, None)?;
+        Ok(Self { source: source.clone(), schema })
+    }
+
+    /// The value as programs see it: integers of float fields are floats, all else is as the handler gave it.
+    pub fn check(&self, value: Value) -> Result<Value, Diagnostic> {
+        Binder::new(&self.schema, Side::Output).bind(self.schema.root, &value)
+    }
+
+    /// The text that it was compiled from.
+    pub fn source(&self) -> &Text {
+        &self.source
+    }
+
+    pub fn shape(&self) -> Shape {
+        shape::of_node(&self.schema, self.schema.root)
+    }
+
+    pub fn fields(&self) -> Vec<Field> {
+        let root = self.schema.node(self.schema.root);
+        if let (None, Shape::Object(_)) = (&root.choice, self.shape()) {
+            let members = shape::parameters(&self.schema, &[root]);
+            let field = |(member, id): (Member, NodeId)| field::of_member(&self.schema, &member, id, Style::Output);
+            return members.into_iter().map(field).collect();
+        }
+        let whole = Member { name: "result".to_owned(), shape: self.shape(), required: true };
+        vec![field::of_member(&self.schema, &whole, self.schema.root, Style::Output)]
+    }
+}
+
+impl Compiled {
+    fn build(source: &Text, scan: Scan<'_>, also: Option<compile::Member>) -> Result<Self, Vec<SchemaFault>> {
+        let mut compiler = Compiler::new(scan);
+        let (nodes, root) = compiler.run(also).map_err(|fault| vec![fault])?;
+        let residues = Residues::build(source, &compiler.scan, &compiler.residues).map_err(|fault| vec![fault])?;
+        Ok(Self { nodes, root, residues, defaults_are_bound: false, never: Node::never() })
+    }
+
+    fn node(&self, id: NodeId) -> &Node {
+        self.nodes.get(id.0 as usize).unwrap_or(&self.never)
+    }
+
+    fn admits_null(&self, id: NodeId) -> bool {
+        Binder::with_steps(self, Side::Output, 1_000).bind(id, &Value::Null).is_ok()
+    }
+
+    /// The forms that the root may take.
+    fn leaves(&self) -> Vec<&Node> {
+        let root = self.node(self.root);
+        match &root.choice {
+            Some(choice) => choice::leaves(self, choice).into_iter().map(|(_, leaf)| leaf).collect(),
+            None if root.is_never() || !root.types.has(Types::MAP) => Vec::new(),
+            None => vec![root],
+        }
+    }
+
+    /// Binds every default once, so that a call only copies it and a wrong one never starts.
+    fn bind_defaults(&mut self) -> Result<(), SchemaFault> {
+        let binder = Binder::with_steps(self, Side::Input, MAX_DEFAULT_STEPS);
+        let mut bound = Vec::new();
+        for (index, node) in self.nodes.iter().enumerate() {
+            for (place, (name, property)) in node.map.properties.iter().enumerate() {
+                if !property.declared || property.required {
+                    continue;
+                }
+                let default = binder
+                    .default_of(property)
+                    .map_err(|diagnostic| SchemaFault::Default { field: name.clone(), diagnostic })?;
+                bound.extend(default.map(|default| (index, place, default)));
+            }
+        }
+        for (index, place, default) in bound {
+            let node = self.nodes.get_mut(index);
+            if let Some((_, property)) = node.and_then(|node| node.map.properties.get_index_mut(place)) {
+                property.default = Some(default);
+            }
+        }
+        self.defaults_are_bound = true;
+        Ok(())
+    }
+}
+
+fn scan(source: &Text, trust: Trust) -> Result<Scan<'_>, Vec<SchemaFault>> {
+    let scan = Scan::new(source, trust == Trust::Unchecked);
+    if scan.faults.is_empty() { Ok(scan) } else { Err(scan.faults) }
+}
