@@ -11,7 +11,7 @@ use super::shape::literal;
 use crate::value::{Float, Map, Value};
 
 /// Steps that checking one value may take: choices within choices can multiply.
-const MAX_STEPS: u64 = 4_000_000;
+const MAX_STEPS: u64 = 2_000_000;
 /// The same for all defaults of a schema.
 pub(super) const MAX_DEFAULT_STEPS: u64 = 200_000;
 /// Levels that a default may add below a default.
@@ -38,10 +38,15 @@ impl<'s> Binder<'s> {
         Diagnostic::new(self.side, problem)
     }
 
+    pub(super) fn spend(&self, steps: u64) -> Result<(), Diagnostic> {
+        let left = self.steps_left.get().checked_sub(steps).ok_or_else(|| self.fault(Problem::TooComplex))?;
+        self.steps_left.set(left);
+        Ok(())
+    }
+
     /// The canonical form of the value, where it fits the node.
     pub(super) fn bind(&self, id: NodeId, value: &Value) -> Result<Value, Diagnostic> {
-        let left = self.steps_left.get().checked_sub(1).ok_or_else(|| self.fault(Problem::TooComplex))?;
-        self.steps_left.set(left);
+        self.spend(1)?;
         let node = self.schema.node(id);
         match &node.choice {
             Some(choice) => choice::bind(self, choice, value),

@@ -23,7 +23,11 @@ pub(super) fn bind(binder: &Binder<'_>, choice: &Choice, value: &Value) -> Resul
             Ok(fitting) if choice.exactly_one => bound = Some(fitting),
             Ok(fitting) => return Ok(fitting),
             Err(fault) if *fault.problem() == Problem::TooComplex => return Err(fault),
-            Err(fault) => faults.push(fault),
+            Err(fault) => {
+                // Reporting from deep inside costs more than the checking did.
+                binder.spend(fault.depth() as u64)?;
+                faults.push(fault);
+            }
         }
     }
     match (bound, faults.len()) {
@@ -72,13 +76,22 @@ fn no_fit(binder: &Binder<'_>, choice: &Choice, value: &Value, faults: Vec<Diagn
     }
     if let Value::Map(members) = value {
         let nodes: Vec<_> = of_kind.iter().map(|(id, node)| (*id, *node)).collect();
-        if let Some(fault) = tagged(binder, &nodes, members) {
+        if let Some(fault) = tagged(binder, &nodes, members).or_else(|| missing(binder, &nodes, members)) {
             return fault;
         }
     }
     // The alternative that got furthest is most likely the one that was meant.
     let deepest = faults.into_iter().filter(|fault| fault.depth() > 1).max_by_key(Diagnostic::depth);
     deepest.unwrap_or_else(|| binder.fault(Problem::Must(format!("match one of {}", alternatives(binder, choice)))))
+}
+
+/// The fault of a member that is missing whichever alternative was meant.
+fn missing(binder: &Binder<'_>, variants: &[(NodeId, &Node)], members: &Map) -> Option<Diagnostic> {
+    let (_, first) = variants.first()?;
+    let is_required = |node: &Node, name: &str| node.map.properties.get(name).is_some_and(|found| found.required);
+    let mut names = first.map.properties.keys().filter(|name| !members.contains_key(*name));
+    let name = names.find(|name| variants.iter().all(|(_, node)| is_required(node, name)))?;
+    Some(binder.fault(Problem::Missing).inside(Step::Name(name.clone())))
 }
 
 /// The fault of alternatives that tell themselves apart by the value of one member.

@@ -105,13 +105,28 @@ impl<'s> Compiler<'s> {
         let mut members: Vec<_> = Vec::with_capacity(schemas.len());
         for schema in schemas {
             // The walk has seen every place that a schema may stand in.
-            let Some(id) = self.scan.at_address(schema) else { continue };
+            let Some(id) = self.scan.at_address(schema).map(|id| self.named(id)) else { continue };
             let member = Member::Source(id, Taken::default());
             if !members.contains(&member) {
                 members.push(member);
             }
         }
         self.request(Set { members, spread: 1 })
+    }
+
+    /// What the subschema is a mere name of, so that all its names share one node.
+    fn named(&self, mut id: SourceId) -> SourceId {
+        const MAX_HOPS: usize = 64;
+        for _ in 0..MAX_HOPS {
+            match self.scan.source(id) {
+                Some(source) if source.schema.as_object().is_some_and(|members| members.len() == 1) => {
+                    let Some(target) = source.target else { break };
+                    id = target;
+                }
+                Some(_) | None => break,
+            }
+        }
+        id
     }
 
     /// Counts steps whose number the schema's author chooses.

@@ -91,6 +91,16 @@ impl Diagnostic {
         path
     }
 
+    /// The path to another member of the same object.
+    fn beside(&self, name: &str) -> String {
+        let mut path = String::new();
+        let outer = self.steps.iter().skip(1).rev();
+        for step in outer.chain([&Step::Name(name.to_owned())]) {
+            step.append_to(&mut path);
+        }
+        path
+    }
+
     /// How deep the fault lies.
     pub(super) fn depth(&self) -> usize {
         self.steps.len()
@@ -132,7 +142,7 @@ impl fmt::Display for Diagnostic {
             Problem::Unknown { near } => {
                 write!(f, "unknown {noun} \"{path}\"")?;
                 match near {
-                    Some(near) => write!(f, "; did you mean \"{near}\"?"),
+                    Some(near) => write!(f, "; did you mean \"{}\"?", self.beside(near)),
                     None => Ok(()),
                 }
             }
@@ -176,7 +186,7 @@ impl fmt::Display for Predicate<'_> {
                 write!(f, "key \"{}\" {predicate}", shown(key))
             }
             Problem::Ambiguous { alternatives } => write!(f, "must match only one of {alternatives}"),
-            Problem::TooComplex => f.write_str("is too complex to check"),
+            Problem::TooComplex => f.write_str("must be simpler: checking it takes too long"),
             Problem::Unknown { .. } => f.write_str("is unknown"),
             Problem::Missing => f.write_str("is missing"),
         }

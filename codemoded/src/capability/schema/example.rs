@@ -156,7 +156,7 @@ fn fitted(text: &str, min: Option<u64>, max: Option<u64>) -> String {
 
 fn numbers(rules: &NumberRules, floats: bool) -> Vec<Value> {
     let ends = rules.min.iter().chain(&rules.max).map(|bound| bound.limit.clone());
-    let mut found: Vec<_> = [1, 10, 0, 2].into_iter().map(Value::from).collect();
+    let mut found = vec![Value::from(1), Value::from(10)];
     // The low end, the high end, their neighbours and the divisors themselves cover what authors write.
     for end in ends.chain(rules.multiples.iter().cloned()) {
         if let Value::Int(int) = &end {
@@ -171,6 +171,7 @@ fn numbers(rules: &NumberRules, floats: bool) -> Vec<Value> {
         }
         found.push(end);
     }
+    found.extend([0, 2, 100].map(Value::from));
     if let (true, Some(min), Some(max)) = (floats, &rules.min, &rules.max) {
         let middle = as_f64(&min.limit).zip(as_f64(&max.limit)).map(|(min, max)| min + (max - min) / 2.0);
         found.extend(middle.and_then(Float::new).map(Value::Float));

@@ -34,7 +34,11 @@ pub enum SchemaFault {
         super::scan::MAX_NESTING
     )]
     TooLarge,
-    #[error("schema: more than {} patterns", super::scan::MAX_PATTERNS)]
+    #[error(
+        "schema: more than {} patterns, or more than {} large ones",
+        super::scan::MAX_PATTERNS,
+        super::scan::MAX_DEAR_PATTERNS
+    )]
     TooManyPatterns,
     #[error("schema: its alternatives and combinations need more than {} rules", super::compile::MAX_NODES)]
     TooComplex,

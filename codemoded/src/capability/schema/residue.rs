@@ -105,9 +105,25 @@ fn diagnostic(side: Side, value: &Value, error: &ValidationError<'_>) -> Diagnos
             steps.extend(unexpected.first().map(|name| Step::Name(name.clone())));
             Problem::Unknown { near: None }
         }
+        // Null beside a subschema was spelled as a choice: what matters is why the subschema does not fit.
+        Kind::AnyOf { context } if wraps_null(context) => {
+            return context
+                .first()
+                .and_then(|errors| errors.first())
+                .map_or_else(|| Diagnostic::new(side, Problem::Forbidden), |error| diagnostic(side, value, error));
+        }
         kind => Problem::Must(format!("satisfy the keyword `{}` of its schema", kind.keyword())),
     };
     steps.into_iter().rev().fold(Diagnostic::new(side, problem), Diagnostic::inside)
+}
+
+/// Whether the alternatives are a subschema and null.
+fn wraps_null(context: &[Vec<ValidationError<'_>>]) -> bool {
+    use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
+    let is_null = |error: &ValidationError<'_>| {
+        matches!(error.kind(), Kind::Type { kind: TypeKind::Single(jsonschema::JsonType::Null) })
+    };
+    matches!(context, [_, null] if matches!(null.as_slice(), [error] if is_null(error)))
 }
 
 /// A JSON pointer into the value, as the steps of a diagnostic.

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::fault::SchemaFault;
 use super::keyword::{self, Grammar, grammar};
 use super::reference::Resources;
-use super::text::Pattern;
+use super::text::{Cost, Pattern};
 
 /// How deep subschemas may be nested, not counting what references add.
 pub(super) const MAX_DEPTH: usize = 64;
@@ -17,7 +17,9 @@ pub(super) const MAX_VALUES: usize = 100_000;
 /// How deep its values may be nested, defaults included.
 pub(super) const MAX_NESTING: usize = 256;
 /// Distinct patterns of one schema: building the automata is what takes long.
-pub(super) const MAX_PATTERNS: usize = 100;
+pub(super) const MAX_PATTERNS: usize = 200;
+/// The same of those whose automata are large.
+pub(super) const MAX_DEAR_PATTERNS: usize = 16;
 /// Faults reported of one schema.
 const MAX_FAULTS: usize = 20;
 
@@ -66,6 +68,7 @@ pub(super) struct Scan<'s> {
     /// Check patterns too, which is the dear part; whoever checked the same text before need not.
     check_patterns: bool,
     patterns: HashSet<String>,
+    dear_patterns: usize,
 }
 
 impl<'s> Scan<'s> {
@@ -80,6 +83,7 @@ impl<'s> Scan<'s> {
             faults: Vec::new(),
             check_patterns,
             patterns: HashSet::new(),
+            dear_patterns: 0,
         };
         if !is_within(root) {
             scan.faults.push(SchemaFault::TooLarge);
@@ -248,14 +252,15 @@ impl<'s> Scan<'s> {
         if !self.check_patterns || !self.patterns.insert(pattern.to_owned()) {
             return;
         }
-        if self.patterns.len() > MAX_PATTERNS {
-            self.patterns.clear();
-            self.check_patterns = false;
-            return self.fault(SchemaFault::TooManyPatterns);
-        }
-        if let Err(reason) = Pattern::check(pattern) {
+        let checked = Pattern::check(pattern);
+        self.dear_patterns += usize::from(!matches!(checked, Ok(Cost::Cheap)));
+        if let Err(reason) = checked {
             let at = self.pointer(id);
             self.fault(SchemaFault::Pattern { at, pattern: pattern.to_owned(), reason });
+        }
+        if self.patterns.len() > MAX_PATTERNS || self.dear_patterns > MAX_DEAR_PATTERNS {
+            self.check_patterns = false;
+            self.fault(SchemaFault::TooManyPatterns);
         }
     }
 

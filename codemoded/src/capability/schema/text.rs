@@ -7,7 +7,10 @@ use regex::{Regex, RegexBuilder};
 use serde_json::json;
 
 /// The most bytes of a compiled pattern.
-pub(super) const PATTERN_SIZE_LIMIT: usize = 512 << 10;
+pub(super) const PATTERN_SIZE_LIMIT: usize = 1 << 20;
+
+/// Bytes of a compiled pattern that takes well under a millisecond to build.
+const CHEAP_PATTERN_SIZE: usize = 32 << 10;
 
 /// The most bytes of a pattern's text.
 const MAX_PATTERN_BYTES: usize = 4096;
@@ -18,6 +21,13 @@ pub(super) struct Pattern {
     source: Arc<str>,
     /// Built at first use: most of a catalog's patterns are never run.
     regex: Arc<OnceLock<Option<Regex>>>,
+}
+
+/// How long a pattern took to build.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cost {
+    Cheap,
+    Dear,
 }
 
 /// Why a pattern cannot be honoured.
@@ -36,9 +46,13 @@ impl Pattern {
         Self { source: source.into(), regex: Arc::default() }
     }
 
-    /// Builds the automaton, to see that it can be built.
-    pub(super) fn check(source: &str) -> Result<(), PatternError> {
-        build(source).map(drop)
+    /// Builds the automaton, to see that it can be built, and says whether that was dear.
+    pub(super) fn check(source: &str) -> Result<Cost, PatternError> {
+        match build(source, CHEAP_PATTERN_SIZE) {
+            Ok(_) => Ok(Cost::Cheap),
+            Err(PatternError::TooLarge) => build(source, PATTERN_SIZE_LIMIT).map(|_| Cost::Dear),
+            Err(error) => Err(error),
+        }
     }
 
     pub(super) fn source(&self) -> &str {
@@ -47,21 +61,24 @@ impl Pattern {
 
     pub(super) fn matches(&self, text: &str) -> bool {
         // A pattern that was never checked and cannot be built matches nothing.
-        self.regex.get_or_init(|| build(&self.source).ok()).as_ref().is_some_and(|regex| regex.is_match(text))
+        self.regex
+            .get_or_init(|| build(&self.source, PATTERN_SIZE_LIMIT).ok())
+            .as_ref()
+            .is_some_and(|regex| regex.is_match(text))
     }
 }
 
-fn build(source: &str) -> Result<Regex, PatternError> {
+fn build(source: &str, size_limit: usize) -> Result<Regex, PatternError> {
     if source.len() > MAX_PATTERN_BYTES {
         return Err(PatternError::TooLong);
     }
     let translated = jsonschema_regex::to_rust_regex(source).map_err(|()| PatternError::Unsupported)?;
-    RegexBuilder::new(&translated).size_limit(PATTERN_SIZE_LIMIT).dfa_size_limit(PATTERN_SIZE_LIMIT).build().map_err(
-        |error| match error {
+    RegexBuilder::new(&translated).size_limit(size_limit).dfa_size_limit(PATTERN_SIZE_LIMIT).build().map_err(|error| {
+        match error {
             regex::Error::CompiledTooBig(_) => PatternError::TooLarge,
             _ => PatternError::Unsupported,
-        },
-    )
+        }
+    })
 }
 
 /// A format that is checked; others are annotations.

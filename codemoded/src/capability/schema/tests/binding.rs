@@ -221,7 +221,7 @@ fn what_stands_beside_a_choice_counts_in_each_variant() {
         ],
     });
     binds(&schema, &json!({"a": 1, "id": 1}), r#"{"id":1,"a":1.0}"#);
-    binds(&schema, &json!({"b": "s", "a": null, "id": 1}), r#"argument "a" must be a number"#);
+    binds(&schema, &json!({"b": "s", "a": null, "id": 1}), r#"{"id":1,"b":"s","a":null}"#);
     binds(&schema, &json!({"b": "s"}), r#"missing required argument "id""#);
 }
 
@@ -292,7 +292,7 @@ fn a_choice_within_a_choice_within_a_choice_ends() {
     for _ in 0..40 {
         deep = json!({"x": 1, "c": deep});
     }
-    binds(&schema, &json!({ "x": deep }), r#"the arguments is too complex to check"#);
+    assert!(bound(&schema, &json!({ "x": deep })).ends_with("must be simpler: checking it takes too long"));
 }
 
 #[test]

@@ -175,7 +175,7 @@ fn examples_bind() {
     shows(json!({"type": "string", "pattern": "^[A-Z]{3}-[0-9]+$"}), r#""AAA-0""#);
     shows(json!({"type": "string", "format": "date"}), r#""2026-01-31""#);
     shows(json!({"enum": ["open", "closed"]}), r#""open""#);
-    shows(json!({"type": "integer", "minimum": 7}), "8");
+    shows(json!({"type": "integer", "minimum": 7}), "10");
     shows(json!({"type": "integer", "maximum": -3}), "-4");
     shows(json!({"type": "number"}), "1");
     shows(json!({"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}), "0.5");
