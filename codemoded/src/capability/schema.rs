@@ -27,6 +27,8 @@ mod text;
 #[cfg(test)]
 mod tests;
 
+use std::sync::OnceLock;
+
 use serde_json::Value as Text;
 
 pub(in crate::capability) use diagnostic::is_identifier;
@@ -48,16 +50,15 @@ use scan::Scan;
 /// What a capability takes: an object, whose members are its parameters.
 #[derive(Debug)]
 pub struct Input {
-    source: Text,
-    schema: Compiled,
-    arguments: Arguments,
+    text: Box<str>,
+    schema: OnceLock<Box<Arguments>>,
 }
 
 /// What a capability gives.
 #[derive(Debug)]
 pub struct Output {
-    source: Text,
-    schema: Compiled,
+    text: Box<str>,
+    schema: OnceLock<Box<Compiled>>,
 }
 
 /// A compiled schema.
@@ -82,64 +83,58 @@ enum Trust {
 impl Input {
     /// Compiles a capability's input, and says everything that is wrong with it.
     pub fn compile(source: &Text) -> Result<Self, Vec<SchemaFault>> {
-        Self::build(source, Trust::Unchecked)
+        let arguments = Arguments::compile(source, Trust::Unchecked)?;
+        Ok(Self { text: source.to_string().into(), schema: OnceLock::from(Box::new(arguments)) })
     }
 
-    /// Compiles what [`Input::compile`] has accepted before, without building every pattern again.
-    pub fn recompile(source: &Text) -> Result<Self, Vec<SchemaFault>> {
-        Self::build(source, Trust::Checked)
+    /// Takes the text of an input that was compiled before, in this process or another. Compiled again when used.
+    pub fn from_checked(text: &str) -> Self {
+        Self { text: text.into(), schema: OnceLock::new() }
     }
 
-    fn build(source: &Text, trust: Trust) -> Result<Self, Vec<SchemaFault>> {
-        let scan = scan(source, trust)?;
-        let arguments = Arguments::of(&scan);
-        let mut schema = Compiled::build(source, scan, Some(compile::Member::Object))?;
-        if schema.leaves().is_empty() {
-            return Err(vec![SchemaFault::NoObject]);
-        }
-        schema.bind_defaults().map_err(|fault| vec![fault])?;
-        Ok(Self { source: source.clone(), schema, arguments })
+    /// Forgets everything but the text until the input is used again, for a catalog with more than are ever used.
+    pub fn rest(&mut self) {
+        self.schema = OnceLock::new();
+    }
+
+    /// The JSON text that it was compiled from.
+    pub fn source(&self) -> &str {
+        &self.text
     }
 
     /// The canonical arguments, exactly as policy and the handler see them.
     pub fn bind(&self, arguments: Map) -> Result<Map, Diagnostic> {
-        self.arguments.check_names(&arguments)?;
-        match Binder::new(&self.schema, Side::Input).bind(self.schema.root, &Value::Map(arguments))? {
-            Value::Map(bound) => Ok(bound),
-            // The root is joined with `object`.
-            _ => Err(Diagnostic::argument(Problem::Forbidden)),
-        }
-    }
-
-    /// The text that it was compiled from.
-    pub fn source(&self) -> &Text {
-        &self.source
+        self.arguments().bind(arguments)
     }
 
     /// The parameters, in the order of the schema.
     pub fn parameters(&self) -> Vec<Member> {
-        self.parameters_and_nodes().into_iter().map(|(member, _)| member).collect()
+        self.arguments().parameters().into_iter().map(|(member, _)| member).collect()
     }
 
     /// What it takes under names that are no parameters; nothing where it takes none.
     pub fn others(&self) -> Option<Shape> {
-        let others = self.arguments.is_open().then(|| shape::others(&self.schema, &self.schema.leaves()));
-        others.filter(|others| *others != Shape::Never)
+        self.arguments().others()
     }
 
     pub fn fields(&self) -> Vec<Field> {
-        let field = |(member, id): (Member, NodeId)| field::of_member(&self.schema, &member, id, Style::Input);
-        self.parameters_and_nodes().into_iter().map(field).collect()
+        let schema = &self.arguments().schema;
+        let field = |(member, id): (Member, NodeId)| field::of_member(schema, &member, id, Style::Input);
+        self.arguments().parameters().into_iter().map(field).collect()
     }
 
     /// Arguments that bind, where some can be made up.
     pub fn example(&self) -> Option<Map> {
-        let example = example::arguments(&self.schema)?;
+        let example = example::arguments(&self.arguments().schema)?;
         self.bind(example.clone()).is_ok().then_some(example)
     }
 
-    fn parameters_and_nodes(&self) -> Vec<(Member, NodeId)> {
-        shape::parameters(&self.schema, &self.schema.leaves())
+    fn arguments(&self) -> &Arguments {
+        self.schema.get_or_init(|| {
+            let compiled = reread(&self.text).and_then(|source| Arguments::compile(&source, Trust::Checked).ok());
+            // A text that cannot be compiled was never checked, and nothing binds to it.
+            Box::new(compiled.unwrap_or_else(Arguments::impossible))
+        })
     }
 }
 
@@ -147,32 +142,53 @@ impl Output {
     /// Compiles a capability's output, and says everything that is wrong with it.
     pub fn compile(source: &Text) -> Result<Self, Vec<SchemaFault>> {
         let schema = Compiled::build(source, scan(source, Trust::Unchecked)?, None)?;
-        Ok(Self { source: source.clone(), schema })
+        Ok(Self { text: source.to_string().into(), schema: OnceLock::from(Box::new(schema)) })
+    }
+
+    /// Takes the text of an output that was compiled before. Compiled again when used.
+    pub fn from_checked(text: &str) -> Self {
+        Self { text: text.into(), schema: OnceLock::new() }
+    }
+
+    /// Forgets everything but the text until the output is used again.
+    pub fn rest(&mut self) {
+        self.schema = OnceLock::new();
+    }
+
+    /// The JSON text that it was compiled from.
+    pub fn source(&self) -> &str {
+        &self.text
     }
 
     /// The value as programs see it: integers of float fields are floats, all else is as the handler gave it.
     pub fn check(&self, value: Value) -> Result<Value, Diagnostic> {
-        Binder::new(&self.schema, Side::Output).bind(self.schema.root, &value)
-    }
-
-    /// The text that it was compiled from.
-    pub fn source(&self) -> &Text {
-        &self.source
+        let schema = self.schema();
+        Binder::new(schema, Side::Output).bind(schema.root, &value)
     }
 
     pub fn shape(&self) -> Shape {
-        shape::of_node(&self.schema, self.schema.root)
+        shape::of_node(self.schema(), self.schema().root)
     }
 
     pub fn fields(&self) -> Vec<Field> {
-        let root = self.schema.node(self.schema.root);
+        let schema = self.schema();
+        let root = schema.node(schema.root);
+        let field = |(member, id): (Member, NodeId)| field::of_member(schema, &member, id, Style::Output);
         if let (None, Shape::Object(_)) = (&root.choice, self.shape()) {
-            let members = shape::parameters(&self.schema, &[root]);
-            let field = |(member, id): (Member, NodeId)| field::of_member(&self.schema, &member, id, Style::Output);
-            return members.into_iter().map(field).collect();
+            return shape::parameters(schema, &[root]).into_iter().map(field).collect();
         }
         let whole = Member { name: "result".to_owned(), shape: self.shape(), required: true };
-        vec![field::of_member(&self.schema, &whole, self.schema.root, Style::Output)]
+        vec![field((whole, schema.root))]
+    }
+
+    fn schema(&self) -> &Compiled {
+        self.schema.get_or_init(|| {
+            let compiled = reread(&self.text).and_then(|source| {
+                let scan = scan(&source, Trust::Checked).ok()?;
+                Compiled::build(&source, scan, None).ok()
+            });
+            Box::new(compiled.unwrap_or_else(Compiled::impossible))
+        })
     }
 }
 
@@ -182,6 +198,12 @@ impl Compiled {
         let (nodes, root) = compiler.run(also).map_err(|fault| vec![fault])?;
         let residues = Residues::build(source, &compiler.scan, &compiler.residues).map_err(|fault| vec![fault])?;
         Ok(Self { nodes, root, residues, defaults_are_bound: false, never: Node::never() })
+    }
+
+    /// The schema that nothing meets.
+    fn impossible() -> Self {
+        let residues = Residues::default();
+        Self { nodes: Vec::new(), root: NodeId(0), residues, defaults_are_bound: true, never: Node::never() }
     }
 
     fn node(&self, id: NodeId) -> &Node {
@@ -226,6 +248,10 @@ impl Compiled {
         self.defaults_are_bound = true;
         Ok(())
     }
+}
+
+fn reread(text: &str) -> Option<Text> {
+    serde_json::from_str(text).ok()
 }
 
 fn scan(source: &Text, trust: Trust) -> Result<Scan<'_>, Vec<SchemaFault>> {

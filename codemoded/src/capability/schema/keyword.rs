@@ -26,6 +26,8 @@ pub(super) enum Grammar {
     Pattern,
     Text,
     Values,
+    /// `const`, `default`.
+    Value,
     /// Cannot be honoured, and must not be ignored.
     Refused,
     /// Says nothing about values.
@@ -61,6 +63,7 @@ pub(super) fn grammar(keyword: &str) -> Grammar {
         "pattern" => Grammar::Pattern,
         "$anchor" | "$dynamicAnchor" | "$id" | "$ref" | "$schema" | "format" => Grammar::Text,
         "enum" => Grammar::Values,
+        "const" | "default" => Grammar::Value,
         "$dynamicRef" | "$recursiveRef" => Grammar::Refused,
         _ => Grammar::Annotation,
     }
@@ -98,7 +101,8 @@ pub(super) fn mistake(grammar: Grammar, value: &Value) -> Option<&'static str> {
         Grammar::NumberOrBool => (value.is_boolean() || is_number(value), "a number"),
         Grammar::Bool => (value.is_boolean(), "true or false"),
         Grammar::Pattern | Grammar::Text => (value.is_string(), "a string"),
-        Grammar::Values => (value.is_array(), "a list of values"),
+        Grammar::Values => (value.is_array() && is_crossing(value), "a list of values whose numbers can be held"),
+        Grammar::Value => (is_crossing(value), "a value whose numbers can be held"),
     };
     (!fits).then_some(expected)
 }
@@ -115,7 +119,12 @@ pub(super) fn count(value: &Value) -> Option<u64> {
 }
 
 fn is_number(value: &Value) -> bool {
-    value.is_number() && crate::value::Value::from_serde(value).is_ok()
+    value.is_number() && is_crossing(value)
+}
+
+/// Whether the value can cross to a program at all.
+fn is_crossing(value: &Value) -> bool {
+    crate::value::Value::from_serde(value).is_ok()
 }
 
 fn is_positive(value: &Value) -> bool {

@@ -14,8 +14,8 @@ use super::text::{Cost, Pattern};
 pub(super) const MAX_DEPTH: usize = 64;
 /// JSON values of one schema, enums and defaults included.
 pub(super) const MAX_VALUES: usize = 100_000;
-/// How deep its values may be nested, defaults included.
-pub(super) const MAX_NESTING: usize = 256;
+/// How deep its values may be nested, defaults included: just less than a parser follows.
+pub(super) const MAX_NESTING: usize = 120;
 /// Distinct patterns of one schema: building the automata is what takes long.
 pub(super) const MAX_PATTERNS: usize = 200;
 /// The same of those whose automata are large.

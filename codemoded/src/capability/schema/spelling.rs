@@ -82,6 +82,10 @@ impl Spelling {
             (Grammar::SchemaMap | Grammar::PatternMap | Grammar::Dependencies, Text::Object(map)) => {
                 Text::Object(map.iter().map(|(name, schema)| (name.clone(), below(name, schema, at))).collect())
             }
+            // Where OpenAPI keeps what references name.
+            (Grammar::Annotation, Text::Object(map)) if matches!(keyword, "components" | "schemas") => {
+                Text::Object(map.iter().map(|(name, schema)| (name.clone(), below(name, schema, at))).collect())
+            }
             _ => value.clone(),
         };
         at.truncate(length);

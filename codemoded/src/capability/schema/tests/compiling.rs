@@ -41,6 +41,11 @@ fn what_cannot_be_honoured_is_refused_by_name_and_place() {
         "schema at `/properties/x`: keyword `pattern`: `(a{1000}){1000}` cannot be used: its automaton is too large",
     );
     refuses(json!({"minimum": "1"}), "schema at `/properties/x`: keyword `minimum` must be a number");
+    let huge: Text = serde_json::from_str("1e400").unwrap();
+    refuses(
+        json!({"const": huge}),
+        "schema at `/properties/x`: keyword `const` must be a value whose numbers can be held",
+    );
     refuses(json!({"type": "text"}), "schema at `/properties/x`: keyword `type` must be a type or a list of types");
     refuses(json!({"items": 5}), "schema at `/properties/x/items`: a schema is an object or a boolean");
     refuses(
