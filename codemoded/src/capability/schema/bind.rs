@@ -246,7 +246,7 @@ impl<'s> Binder<'s> {
 }
 
 /// What one schema demands of the member of a name that is not declared.
-fn extra_nodes<'e>(extra: &'e Extra, name: &str) -> Vec<NodeId> {
+fn extra_nodes(extra: &Extra, name: &str) -> Vec<NodeId> {
     let mut nodes: Vec<_> =
         extra.patterns.iter().filter(|(pattern, _)| pattern.matches(name)).map(|(_, node)| *node).collect();
     if nodes.is_empty() {

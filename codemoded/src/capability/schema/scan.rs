@@ -238,11 +238,11 @@ impl<'s> Scan<'s> {
                     self.check_pattern(id, pattern);
                 }
             }
-            (Grammar::Text, Value::String(name)) if keyword == "$schema" && id != Self::ROOT => {
-                if dialect_named(name) != Some(self.dialect) {
-                    let at = self.pointer(id);
-                    self.fault(SchemaFault::Dialect { at, dialect: name.clone() });
-                }
+            (Grammar::Text, Value::String(name))
+                if keyword == "$schema" && id != Self::ROOT && dialect_named(name) != Some(self.dialect) =>
+            {
+                let at = self.pointer(id);
+                self.fault(SchemaFault::Dialect { at, dialect: name.clone() });
             }
             _ => {}
         }
