@@ -130,6 +130,9 @@ fn oracle(schema: &Text) -> jsonschema::Validator {
 }
 
 proptest! {
+    // A run leaves nothing in the tree; the failing case is in its output.
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
     /// Without null and `1.0` there is no difference at all.
     #[test]
     fn binding_accepts_what_json_schema_accepts(schema in wrapped(), value in nested(scalar())) {
@@ -151,11 +154,13 @@ proptest! {
         let Ok(input) = Input::compile(&schema) else { return Ok(()) };
         let worker = Input::from_checked(input.source());
         let arguments = map(&json!({ "value": value }));
+        // To JSON Schema `1.0` is an integer too, so that it may fit one alternative more.
+        let differs = holds_whole_float(&value) && ["oneOf", "not", "if"].iter().any(|keyword| schema.to_string().contains(keyword));
         let bound = input.bind(arguments.clone());
         prop_assert_eq!(&bound, &worker.bind(arguments));
         if let Ok(bound) = bound {
             let text = Value::Map(bound.clone()).to_serde();
-            prop_assert!(oracle(&schema).is_valid(&text), "{} gave {}", schema, text);
+            prop_assert!(differs || oracle(&schema).is_valid(&text), "{} gave {}", schema, text);
             prop_assert_eq!(input.bind(bound.clone()), Ok(bound), "{}", schema);
         }
     }
@@ -193,6 +198,15 @@ proptest! {
     #[test]
     fn the_notation_is_unambiguous(a in shape(), b in shape()) {
         prop_assert_eq!(a.notation(Style::Output) == b.notation(Style::Output), a == b, "{:?} {:?}", a, b);
+    }
+}
+
+fn holds_whole_float(value: &Text) -> bool {
+    match value {
+        Text::Number(number) => number.as_f64().is_some_and(|float| float.fract() == 0.0) && !number.is_i64(),
+        Text::Array(items) => items.iter().any(holds_whole_float),
+        Text::Object(members) => members.values().any(holds_whole_float),
+        Text::Null | Text::Bool(_) | Text::String(_) => false,
     }
 }
 
