@@ -9,6 +9,7 @@ mod bind;
 mod choice;
 mod compile;
 mod diagnostic;
+mod effort;
 mod example;
 mod fault;
 mod field;

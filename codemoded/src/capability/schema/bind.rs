@@ -67,7 +67,7 @@ impl<'s> Binder<'s> {
             Value::Null | Value::Bool(_) => value.clone(),
             Value::Int(_) | Value::Float(_) => {
                 self.check_number(&node.number, value)?;
-                as_float(node, value).unwrap_or_else(|| value.clone())
+                self.as_held(node, value)?
             }
             Value::Str(text) => {
                 self.check_text(&node.text, text)?;
@@ -102,6 +102,17 @@ impl<'s> Binder<'s> {
         match rules.multiples.iter().find(|divisor| !is_multiple(value, divisor)) {
             Some(divisor) => Err(self.must(format!("be a multiple of {}", divisor.to_json()))),
             None => Ok(()),
+        }
+    }
+
+    /// The number as the field holds it: an integer of a float field is a float.
+    fn as_held(&self, node: &Node, value: &Value) -> Result<Value, Diagnostic> {
+        match value {
+            Value::Int(int) if node.floats => match Float::new(int.to_f64()) {
+                Some(float) => Ok(Value::Float(float)),
+                None => Err(self.fault(Problem::NotFinite)),
+            },
+            value => Ok(value.clone()),
         }
     }
 
@@ -253,14 +264,6 @@ fn extra_nodes(extra: &Extra, name: &str) -> Vec<NodeId> {
         nodes.extend(extra.rest);
     }
     nodes
-}
-
-/// The integer as the float that the field holds; nothing where it stays as it is.
-fn as_float(node: &Node, value: &Value) -> Option<Value> {
-    match value {
-        Value::Int(int) if node.floats => Float::new(int.to_f64()).map(Value::Float),
-        _ => None,
-    }
 }
 
 /// The allowed values in words, `None` last.

@@ -42,6 +42,8 @@ pub enum SchemaFault {
     TooManyPatterns,
     #[error("schema: its alternatives and combinations need more than {} rules", super::compile::MAX_NODES)]
     TooComplex,
+    #[error("schema at `{at}`: references lead back here without ever going into the value")]
+    Endless { at: String },
     #[error("schema: an input is an object, and this one can be none")]
     NoObject,
     #[error("schema at `{at}`: cannot be checked: {reason}")]

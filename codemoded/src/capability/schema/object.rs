@@ -19,12 +19,13 @@ struct Open<'s> {
 
 pub(super) fn join<'s>(compiler: &mut Compiler<'s>, rules: &mut MapRules, objects: &[Members<'s>]) {
     let opens: Vec<_> = objects.iter().map(|members| open_of(members)).collect();
+    let patterns: usize = opens.iter().map(|open| open.patterns.len()).sum();
     let required: HashSet<_> = objects.iter().flat_map(|members| required(members)).collect();
     for (name, declared) in names(objects) {
         let required = required.contains(name.as_str());
         let schemas: Vec<_> =
             objects.iter().zip(&opens).flat_map(|(members, open)| schemas_of(members, open, &name)).collect();
-        compiler.spend(objects.len());
+        compiler.spend(objects.len() + patterns);
         let node = compiler.node_of(&schemas);
         rules.properties.insert(name, Property { node, required, declared, default: None });
     }

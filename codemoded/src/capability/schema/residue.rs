@@ -5,6 +5,7 @@ use jsonschema::{Draft, PatternOptions, Registry, ValidationError, Validator};
 use serde_json::{Value as Text, json};
 
 use super::diagnostic::{Diagnostic, Problem, Side, Step};
+use super::effort;
 use super::fault::SchemaFault;
 use super::scan::{Dialect, Scan, SourceId};
 use super::spelling::Spelling;
@@ -20,7 +21,14 @@ pub(super) struct ResidueId(pub(super) usize);
 
 /// The library's validators, in the order of their numbers.
 #[derive(Debug, Default)]
-pub(super) struct Residues(Vec<Validator>);
+pub(super) struct Residues(Vec<Residue>);
+
+#[derive(Debug)]
+struct Residue {
+    validator: Validator,
+    /// The deepest value that it can be trusted with.
+    max_depth: usize,
+}
 
 impl Residues {
     pub(super) fn build(root: &Text, scan: &Scan<'_>, at: &[SourceId]) -> Result<Self, SchemaFault> {
@@ -53,11 +61,13 @@ impl Residues {
             .with_pattern_options(
                 PatternOptions::regex().size_limit(PATTERN_SIZE_LIMIT).dfa_size_limit(PATTERN_SIZE_LIMIT),
             );
-        let validators = at.iter().map(|id| {
+        let depths = effort::depths(scan, at)?;
+        let validators = at.iter().zip(depths).map(|(id, max_depth)| {
             let pointer = scan.pointer(*id);
             let fragment = percent_encoded(&spelling.moved_to(&pointer));
             let schema = json!({ "$ref": format!("{base}#{fragment}") });
-            options.build(&schema).map_err(|error| fault(pointer, &error.masked()))
+            let validator = options.build(&schema).map_err(|error| fault(pointer, &error.masked()))?;
+            Ok(Residue { validator, max_depth })
         });
         validators.collect::<Result<_, _>>().map(Self)
     }
@@ -70,8 +80,11 @@ impl Residues {
         let text = value.to_serde();
         for id in ids {
             // A number without validator lets nothing pass.
-            let Some(validator) = self.0.get(id.0) else { return Err(Diagnostic::new(side, Problem::Forbidden)) };
-            validator.validate(&text).map_err(|error| diagnostic(side, value, &error))?;
+            let Some(residue) = self.0.get(id.0) else { return Err(Diagnostic::new(side, Problem::Forbidden)) };
+            if !value.depth_within(residue.max_depth) {
+                return Err(Diagnostic::new(side, Problem::TooComplex));
+            }
+            residue.validator.validate(&text).map_err(|error| diagnostic(side, value, &error))?;
         }
         Ok(())
     }

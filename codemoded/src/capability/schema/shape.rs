@@ -3,6 +3,8 @@
 //! A shape admits at least what binding admits: it says nothing about ranges, lengths or patterns, and where a
 //! schema goes deeper than a reader would follow it says `any`.
 
+use indexmap::IndexMap;
+
 use super::Compiled;
 use super::diagnostic::is_identifier;
 use super::node::{Choice, ListRules, MapRules, Node, NodeId, Types};
@@ -303,27 +305,26 @@ fn of_values(node: &Node, values: &[Value]) -> Shape {
 
 /// The parameters of an object that may take several forms, joined: what every form requires is required.
 pub(super) fn parameters(schema: &Compiled, leaves: &[&Node]) -> Vec<(Member, NodeId)> {
-    let mut parameters: Vec<(Member, NodeId)> = Vec::new();
-    for leaf in leaves {
-        for (name, property) in &leaf.map.properties {
-            let shape = of_node(schema, property.node);
-            match parameters.iter_mut().find(|(known, _)| known.name == *name) {
-                Some((known, _)) => {
-                    let before = std::mem::replace(&mut known.shape, Shape::Never);
-                    known.shape = Shape::union([before, shape]);
-                }
-                None => {
-                    parameters.push((Member { name: name.clone(), shape, required: true }, property.node));
-                }
-            }
+    struct Found {
+        node: NodeId,
+        shapes: Vec<Shape>,
+        required_by: usize,
+    }
+    let mut found: IndexMap<&str, Found> = IndexMap::new();
+    for (name, property) in leaves.iter().flat_map(|leaf| &leaf.map.properties) {
+        let first = || Found { node: property.node, shapes: Vec::new(), required_by: 0 };
+        let known = found.entry(name.as_str()).or_insert_with(first);
+        if known.node != property.node || known.shapes.is_empty() {
+            known.shapes.push(of_node(schema, property.node));
         }
+        known.required_by += usize::from(property.required);
     }
-    for (parameter, _) in &mut parameters {
-        let is_required = |leaf: &&Node| leaf.map.properties.get(&parameter.name).is_some_and(|found| found.required);
-        parameter.required = leaves.iter().all(is_required);
-    }
-    parameters.retain(|(parameter, _)| parameter.shape != Shape::Never || parameter.required);
-    parameters
+    let member = |(name, found): (&str, Found)| {
+        let required = found.required_by == leaves.len();
+        (Member { name: name.to_owned(), shape: Shape::union(found.shapes), required }, found.node)
+    };
+    let members = found.into_iter().map(member);
+    members.filter(|(member, _)| member.shape != Shape::Never || member.required).collect()
 }
 
 /// What the object takes beside its parameters.

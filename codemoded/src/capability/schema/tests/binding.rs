@@ -114,6 +114,8 @@ fn numbers_are_exact() {
     x(json!({"maximum": 1, "type": "integer"}), json!(2), r#"argument "x" must be at most 1"#);
     x(json!({"multipleOf": 0.01, "type": "number"}), json!(0.07), r#"{"x":0.07}"#);
     x(json!({"multipleOf": 5, "type": "integer"}), json!(7), r#"argument "x" must be a multiple of 5"#);
+    let huge: Text = serde_json::from_str(&"9".repeat(400)).unwrap();
+    x(json!({"type": "number"}), huge, r#"argument "x" is not finite"#);
     let edge: Text = serde_json::from_str("9007199254740993").unwrap();
     x(
         json!({"type": "integer", "maximum": 9007199254740992.0}),
@@ -172,6 +174,23 @@ fn lists_and_dicts_say_their_rule() {
     x(json!({"type": "array", "items": {"type": "string"}}), json!("a"), r#"argument "x" must be a list"#);
     x(json!({"type": "object"}), json!([]), r#"argument "x" must be a dict"#);
     x(json!({"type": ["object", "string", "null"]}), json!([]), r#"argument "x" must be a string, a dict or None"#);
+}
+
+#[test]
+fn lists_joined_by_all_of_are_one() {
+    let joined = json!({"allOf": [{"items": {"type": "number"}}, {"items": {"minimum": 1}}, {"prefixItems": [{"multipleOf": 2}]}]});
+    x(joined.clone(), json!([2, 1]), r#"{"x":[2.0,1.0]}"#);
+    x(joined.clone(), json!([2, 0]), r#"argument "x[1]" must be at least 1"#);
+    x(joined, json!([3]), r#"argument "x[0]" must be a multiple of 2"#);
+}
+
+#[test]
+fn none_for_an_optional_member_rules_out_no_alternative() {
+    let choice = json!({"anyOf": [
+        {"type": "object", "properties": {"mode": {"const": "fast"}, "n": {"type": "number"}}, "required": ["n"]},
+        {"type": "object", "properties": {"s": {"type": "string"}}, "required": ["s"]},
+    ]});
+    x(choice, json!({"mode": null, "n": 1}), r#"{"x":{"n":1.0}}"#);
 }
 
 fn tagged() -> Text {

@@ -16,7 +16,7 @@ fn refuses(schema: Text, expected: &str) {
 #[track_caller]
 fn decides_quickly(schema: &Text) {
     let start = Instant::now();
-    let decided = Input::compile(schema).map(drop);
+    let decided = Input::compile(schema).map(|input| drop((input.fields(), input.example())));
     let took = start.elapsed();
     assert!(took < Duration::from_secs(1), "{took:?}: {:?}", decided.map_err(|faults| faults[0].to_string()));
 }
@@ -74,6 +74,33 @@ fn a_default_that_does_not_fit_is_refused() {
 }
 
 #[test]
+fn references_that_never_end_are_refused_where_the_library_would_follow_them() {
+    let schema =
+        json!({"type": "object", "not": {"$ref": "#/$defs/a"}, "$defs": {"a": {"allOf": [{"$ref": "#/$defs/a"}]}}});
+    let faults = Input::compile(&schema).expect_err("a fault");
+    assert!(faults[0].to_string().ends_with("references lead back here without ever going into the value"));
+    Input::compile(&json!({"type": "object", "$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/a"}}}))
+        .expect("an input");
+}
+
+#[test]
+fn a_check_that_doubles_with_each_level_is_refused_in_time() {
+    let schema = json!({
+        "type": "object",
+        "properties": {"x": {"$ref": "#/$defs/d"}},
+        "$defs": {"d": {"not": {"anyOf": [{"items": {"$ref": "#/$defs/d"}, "minItems": 1}, {"contains": {"$ref": "#/$defs/d"}}]}}},
+    });
+    let mut deep = json!([]);
+    for _ in 0..60 {
+        deep = json!([deep]);
+    }
+    let start = Instant::now();
+    let bound = super::bound(&schema, &json!({ "x": deep }));
+    assert!(bound.ends_with("must be simpler: checking it takes too long"), "{bound}");
+    assert!(start.elapsed() < Duration::from_secs(1));
+}
+
+#[test]
 fn all_faults_are_reported_together() {
     let schema = json!({"type": "object", "properties": {"a": {"minimum": "1"}, "b": {"type": 5}}});
     assert_eq!(Input::compile(&schema).expect_err("faults").len(), 2);
@@ -116,6 +143,13 @@ fn every_schema_is_decided_quickly() {
     decides_quickly(&json!({"type": "object", "allOf": choices}));
     let many: Vec<_> = (0..1_000).map(|n| json!({"properties": {"k": {"const": n}}, "required": ["k"]})).collect();
     decides_quickly(&json!({"type": "object", "properties": {"k": {}}, "oneOf": many.clone(), "anyOf": many}));
+    let many: Vec<_> = (0..1_000)
+        .map(|n| {
+            let names = (0..10).map(|m| (format!("p{n}x{m}"), json!({"type": "string"})));
+            json!({"type": "object", "properties": names.collect::<serde_json::Map<_, _>>()})
+        })
+        .collect();
+    decides_quickly(&json!({"type": "object", "anyOf": many}));
     let mut defs = serde_json::Map::new();
     for n in 0..60 {
         let next = json!({"$ref": format!("#/$defs/d{}", (n + 1) % 60)});
