@@ -3,6 +3,7 @@
 use serde_json::{Value as Text, json};
 
 use super::{bound, one, output, value};
+use crate::capability::schema::{Diagnostic, Problem, Step};
 
 #[track_caller]
 fn binds(schema: &Text, arguments: &Text, expected: &str) {
@@ -329,4 +330,17 @@ fn outputs_are_checked_and_not_bent() {
         json!([1, 1.0]),
         r#"output field "[1]" must be an integer"#,
     );
+}
+
+#[test]
+fn what_only_the_worker_can_see_has_its_texts() {
+    let labels = |problem| Diagnostic::argument(problem).inside(Step::Name("labels".to_owned()));
+    assert_eq!(labels(Problem::KeysNotStrings).to_string(), r#"argument "labels" keys must be strings"#);
+    assert_eq!(labels(Problem::NotFinite).to_string(), r#"argument "labels" is not finite"#);
+    let kind = "function".to_owned();
+    assert_eq!(labels(Problem::Unsupported { kind }).to_string(), r#"argument "labels" cannot be a function"#);
+    assert_eq!(labels(Problem::TooManyDigits).to_string(), r#"argument "labels" has more than 1,000 digits"#);
+    let inner = Diagnostic::argument(Problem::NotFinite).inside(Step::Key("it's".to_owned()));
+    let path = inner.inside(Step::Index(2)).inside(Step::Name("labels".to_owned())).path();
+    assert_eq!(path, r"labels[2]['it\'s']");
 }

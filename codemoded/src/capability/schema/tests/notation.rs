@@ -4,7 +4,8 @@ use serde_json::{Value as Text, json};
 
 use super::{input, map, one, output};
 use crate::capability::schema::{Style, literal};
-use crate::capability::{Name, signature::signature};
+use crate::capability::signature::{example, signature};
+use crate::capability::{Capability, Hints, Id, Name};
 use crate::value::Value;
 
 #[track_caller]
@@ -183,4 +184,25 @@ fn examples_bind() {
     shows(json!({"type": "object", "additionalProperties": {"type": "integer"}}), r#"{"key": 1}"#);
     shows(json!({"anyOf": [{"type": "null"}, {"type": "boolean"}]}), "True");
     shows(json!({}), r#""text""#);
+}
+
+#[test]
+fn an_example_is_a_call_on_one_line() {
+    let schema = json!({
+        "type": "object",
+        "properties": {"key": {"type": "string", "examples": ["a\nb"]}, "created-at": {"type": "integer"}, "open": {"type": "boolean"}},
+        "required": ["key", "created-at"],
+    });
+    let capability = Capability {
+        id: Id::new("records.lookup"),
+        name: Name::new("records.lookup").unwrap(),
+        summary: "Look up.".to_owned(),
+        description: "Look up.".to_owned(),
+        search_terms: Vec::new(),
+        hints: Hints::default(),
+        input: input(&schema),
+        output: output(&json!({})),
+        plugin: "records".into(),
+    };
+    assert_eq!(example(&capability), r#"records.lookup(key="a\nb", **{"created-at": 1})"#);
 }
