@@ -1,6 +1,7 @@
 //! One capability: a typed native operation that a program can call.
 
 pub mod schema;
+pub mod signature;
 
 use std::fmt;
 use std::sync::Arc;
