@@ -9,10 +9,13 @@
 //! remain. Everything that compares documents, rarity of words included, is computed in the second step and only from
 //! the documents that remain, so that a hidden one leaves no trace in order, count or text.
 
+mod build;
 mod index;
 mod rank;
 mod token;
 
+#[cfg(test)]
+mod labelled;
 #[cfg(test)]
 mod tests;
 

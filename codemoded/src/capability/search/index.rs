@@ -1,9 +1,9 @@
 //! The inverted index: for every word of a catalog, the documents that have it and in which of their fields.
 
-use std::collections::HashMap;
 use std::ops::Range;
 
-use super::rank::{Level, Match, Matches};
+use super::build::Builder;
+use super::rank::{Hit, Match, Matches};
 use super::token::{self, QueryToken};
 use crate::capability::Name;
 use crate::failure::Failure;
@@ -21,39 +21,57 @@ pub struct Document<'a> {
 /// Every searchable word of a catalog. A document is known by its place in the order in which they were given.
 #[derive(Debug, Default)]
 pub struct Index {
-    names: Vec<Name>,
-    /// Distinct words in each name.
-    name_words: Vec<u8>,
+    pub(super) entries: Vec<Entry>,
     /// Sorted, so that the words with one beginning stand together.
-    words: Vec<Box<str>>,
+    pub(super) words: Vec<Box<str>>,
     /// Where each word's postings end; they begin where the previous word's end.
-    ends: Vec<u32>,
-    postings: Vec<Posting>,
+    pub(super) ends: Vec<u32>,
+    pub(super) postings: Vec<Posting>,
+}
+
+/// What ranking needs to know of a document beside its postings.
+#[derive(Clone, Debug)]
+pub(super) struct Entry {
+    pub(super) name: Name,
+    /// Distinct words of the name, and of the summary.
+    pub(super) name_words: u8,
+    pub(super) summary_words: u8,
 }
 
 /// A document in the upper 24 bits, the fields that have the word in the lower 8.
-#[derive(Clone, Copy, Debug)]
-struct Posting(u32);
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Posting(u32);
 
-/// A set of fields; a lower bit weighs more.
-type Fields = u8;
+/// A set of fields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Fields(pub(super) u8);
 
-const NAME: Fields = 1;
-const TERMS: Fields = 2;
-const SUMMARY: Fields = 4;
-const DESCRIPTION: Fields = 8;
+impl Fields {
+    pub(super) const NAME: Self = Self(1);
+    pub(super) const TERMS: Self = Self(2);
+    pub(super) const SUMMARY: Self = Self(4);
+    pub(super) const DESCRIPTION: Self = Self(8);
+
+    pub(super) fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    pub(super) fn has(self, field: Self) -> bool {
+        self.0 & field.0 != 0
+    }
+}
 
 impl Posting {
-    fn new(document: u32, fields: Fields) -> Self {
-        Self(document << 8 | u32::from(fields))
+    pub(super) fn new(document: u32, fields: Fields) -> Self {
+        Self(document << 8 | u32::from(fields.0))
     }
 
     fn document(self) -> usize {
         (self.0 >> 8) as usize
     }
 
-    fn best_field(self) -> usize {
-        self.0.trailing_zeros() as usize
+    fn fields(self) -> Fields {
+        Fields((self.0 & 0xff) as u8)
     }
 }
 
@@ -78,11 +96,11 @@ impl Index {
         if tokens.is_empty() {
             return Ok(self.named(query));
         }
-        let levels = self.levels(&tokens);
+        let hits = self.hits(&tokens);
         let needed = needed_tokens(tokens.len());
         let mut matches = Matches::new(tokens.len());
-        for (document, row) in self.documents(query).zip(levels.chunks_exact(tokens.len())) {
-            if row.iter().filter(|&&level| level != Level::NONE).count() >= needed {
+        for (document, row) in self.documents(query).zip(hits.chunks_exact(tokens.len())) {
+            if row.iter().filter(|&&hit| hit != Hit::NONE).count() >= needed {
                 matches.push(document, row);
             }
         }
@@ -97,34 +115,30 @@ impl Index {
     }
 
     fn documents<'a, 'q>(&'a self, query: &'q str) -> impl Iterator<Item = Match<'a>> + use<'a, 'q> {
-        let names = self.names.iter().zip(&self.name_words);
-        (0..).zip(names).map(move |(document, (name, &name_words))| Match {
-            document,
-            name,
-            name_words,
-            exact: name.as_str().eq_ignore_ascii_case(query),
+        (0..).zip(&self.entries).map(move |(document, entry)| {
+            let exact = entry.name.as_str().eq_ignore_ascii_case(query);
+            Match { document, entry, exact }
         })
     }
 
-    /// How well each token matches each document: a row per document, a column per token.
-    fn levels(&self, tokens: &[QueryToken]) -> Vec<Level> {
-        let mut levels = vec![Level::NONE; self.names.len() * tokens.len()];
+    /// How each token matches each document: a row per document, a column per token.
+    fn hits(&self, tokens: &[QueryToken]) -> Vec<Hit> {
+        let mut hits = vec![Hit::NONE; self.entries.len() * tokens.len()];
         for (column, token) in tokens.iter().enumerate() {
-            let mut raise = |posting: &Posting, table: &[Level; 4]| {
-                let place = posting.document() * tokens.len() + column;
-                if let (Some(held), Some(&level)) = (levels.get_mut(place), table.get(posting.best_field())) {
-                    *held = level.max(*held);
+            let mut note = |posting: &Posting, hit: fn(Fields) -> Hit| {
+                if let Some(held) = hits.get_mut(posting.document() * tokens.len() + column) {
+                    *held = held.or(hit(posting.fields()));
                 }
             };
             if let Some(prefix) = &token.prefix {
                 let begun = self.words_beginning_with(prefix);
-                self.postings_of(begun).iter().for_each(|posting| raise(posting, &Level::PREFIX));
+                self.postings_of(begun).iter().for_each(|posting| note(posting, Hit::of_beginning));
             }
             if let Ok(word) = self.words.binary_search_by(|word| (**word).cmp(token.stem.as_str())) {
-                self.postings_of(word..word + 1).iter().for_each(|posting| raise(posting, &Level::EXACT));
+                self.postings_of(word..word + 1).iter().for_each(|posting| note(posting, Hit::of_word));
             }
         }
-        levels
+        hits
     }
 
     fn words_beginning_with(&self, prefix: &str) -> Range<usize> {
@@ -148,85 +162,4 @@ impl Index {
 /// How many of `count` distinct words a document must match.
 fn needed_tokens(count: usize) -> usize {
     if count < 3 { count } else { (2 * count).div_ceil(3) }
-}
-
-/// Collects words in the order in which they appear, and sorts them once at the end.
-#[derive(Default)]
-struct Builder {
-    names: Vec<Name>,
-    name_words: Vec<u8>,
-    /// Each word's number, in order of appearance.
-    numbers: HashMap<Box<str>, u32>,
-    /// A word's number and where it stands.
-    occurrences: Vec<(u32, Posting)>,
-    /// The words of the document being added, kept for its allocation.
-    seen: Vec<(u32, Fields)>,
-}
-
-impl Builder {
-    fn add(&mut self, document: Document<'_>) {
-        self.seen.clear();
-        self.note(document.name.as_str(), NAME);
-        self.seen.sort_unstable();
-        self.seen.dedup();
-        self.name_words.push(u8::try_from(self.seen.len()).unwrap_or(u8::MAX));
-        document.terms.iter().for_each(|term| self.note(term, TERMS));
-        self.note(document.summary, SUMMARY);
-        self.note(document.description, DESCRIPTION);
-        self.seen.sort_unstable();
-
-        let number = self.names.len() as u32;
-        for same in self.seen.chunk_by(|(left, _), (right, _)| left == right) {
-            let fields = same.iter().fold(0, |fields, (_, field)| fields | field);
-            if let Some(&(word, _)) = same.first() {
-                self.occurrences.push((word, Posting::new(number, fields)));
-            }
-        }
-        self.names.push(document.name.clone());
-    }
-
-    fn note(&mut self, text: &str, field: Fields) {
-        let Self { numbers, seen, .. } = self;
-        token::each_token(text, |word| {
-            let number = match numbers.get(word) {
-                Some(&number) => number,
-                None => {
-                    let number = numbers.len() as u32;
-                    numbers.insert(word.into(), number);
-                    number
-                }
-            };
-            seen.push((number, field));
-        });
-    }
-
-    fn finish(self) -> Index {
-        let mut dictionary: Vec<(Box<str>, u32)> = self.numbers.into_iter().collect();
-        dictionary.sort_unstable();
-        let mut places = vec![0; dictionary.len()];
-        for (place, (_, number)) in dictionary.iter().enumerate() {
-            if let Some(slot) = places.get_mut(*number as usize) {
-                *slot = place as u32;
-            }
-        }
-        let mut occurrences = self.occurrences;
-        for (word, _) in &mut occurrences {
-            *word = places.get(*word as usize).copied().unwrap_or_default();
-        }
-        occurrences.sort_unstable_by_key(|(word, posting)| (*word, posting.0));
-
-        let mut ends = vec![0; dictionary.len()];
-        for (position, (word, _)) in occurrences.iter().enumerate() {
-            if let Some(end) = ends.get_mut(*word as usize) {
-                *end = position as u32 + 1;
-            }
-        }
-        Index {
-            names: self.names,
-            name_words: self.name_words,
-            words: dictionary.into_iter().map(|(word, _)| word).collect(),
-            ends,
-            postings: occurrences.into_iter().map(|(_, posting)| posting).collect(),
-        }
-    }
 }

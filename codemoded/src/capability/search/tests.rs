@@ -215,3 +215,8 @@ fn a_hidden_document_changes_nothing_for_the_rest() {
     let left: Vec<&str> = matches.ranked(usize::MAX).into_iter().map(|place| rows[place].0).collect();
     assert_eq!(left, found(&rest, "issue repository label"));
 }
+
+#[test]
+fn levels_stand_in_the_order_of_their_strengths() {
+    assert!(super::rank::STRENGTHS.is_sorted());
+}
