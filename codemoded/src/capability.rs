@@ -1,6 +1,8 @@
 //! One capability: a typed native operation that a program can call.
 
+pub mod catalog;
 pub mod schema;
+pub mod search;
 
 use std::fmt;
 use std::sync::Arc;

@@ -16,7 +16,7 @@ mod tests;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-pub use description::Description;
+pub use description::{Description, FieldDescription};
 pub use fault::{CatalogFault, Origin, Problem};
 pub use matches::Matches;
 
@@ -27,6 +27,9 @@ use crate::limits::Limits;
 
 /// The most capabilities of one catalog, disabled ones included.
 pub const MAX_CAPABILITIES: usize = 20_000;
+
+/// A catalog with more capabilities keeps its schemas as text until they are used: nobody calls so many.
+const MAX_AWAKE: usize = 1_000;
 
 /// First segments that no capability may have: a program finds the language's own names under them.
 pub const RESERVED_ROOTS: [&str; 44] = [
@@ -126,8 +129,9 @@ impl Catalog {
         let mut faults = claims::collisions(&registrations);
         faults.extend(claims::unknown_ids(&registrations, disabled));
         let mut entries = Vec::with_capacity(registrations.len());
+        let rests = registrations.len() > MAX_AWAKE;
         for registration in registrations {
-            match admit::admit(registration) {
+            match admit::admit(registration, rests) {
                 Ok(entry) => entries.push(entry),
                 Err(problems) => faults.extend(problems),
             }
@@ -220,8 +224,12 @@ impl Catalog {
 }
 
 impl Entry {
-    fn new(capability: Capability) -> Self {
+    fn new(mut capability: Capability, rests: bool) -> Self {
         let signature = signature::signature(&capability.name, &capability.input).into_boxed_str();
+        if rests {
+            capability.input.rest();
+            capability.output.rest();
+        }
         let mut entry = Self { capability: Arc::new(capability), signature, result_bytes: 0 };
         entry.result_bytes = serde_json::to_string(&entry.result()).map_or(usize::MAX, |json| json.len());
         entry

@@ -11,8 +11,8 @@ pub(super) const MAX_DESCRIPTION_BYTES: usize = 16 << 10;
 pub(super) const MAX_TERMS: usize = 16;
 pub(super) const MAX_TERM_BYTES: usize = 1_024;
 
-/// The registration's capability, or everything that is wrong with it.
-pub(super) fn admit(registration: Registration) -> Result<Entry, Vec<CatalogFault>> {
+/// The registration's capability, or everything that is wrong with it. Its schemas may rest until they are used.
+pub(super) fn admit(registration: Registration, rests: bool) -> Result<Entry, Vec<CatalogFault>> {
     let mut problems = text_problems(&registration);
     let name = Name::new(&registration.name).map_err(|invalid| problems.push(invalid.into()));
     let input = Input::compile(&registration.input)
@@ -28,7 +28,7 @@ pub(super) fn admit(registration: Registration) -> Result<Entry, Vec<CatalogFaul
         return Err(faults(problems));
     };
     let Registration { plugin, id, summary, description, search_terms, hints, .. } = registration;
-    let entry = Entry::new(Capability {
+    let capability = Capability {
         id: Id::new(id.as_deref().unwrap_or(name.as_str())),
         name,
         description: description.filter(|text| !text.trim().is_empty()).unwrap_or_else(|| summary.clone()),
@@ -38,7 +38,8 @@ pub(super) fn admit(registration: Registration) -> Result<Entry, Vec<CatalogFaul
         input,
         output,
         plugin,
-    });
+    };
+    let entry = Entry::new(capability, rests);
     match SearchResponse::frame_bytes(super::MAX_CAPABILITIES).saturating_add(entry.result_bytes) > MAX_RESPONSE_BYTES {
         true => Err(faults(vec![Problem::Result(entry.result_bytes)])),
         false => Ok(entry),
