@@ -1,5 +1,5 @@
-//! The same answer without an index: every document is looked at, word by word. Written apart from the library, for
-//! the simple texts of the samples, so that one checks the other.
+//! The same answer without an index: every document is looked at, word by word. Written apart from the library,
+//! so that one checks the other.
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
@@ -112,18 +112,20 @@ fn how_well(words: &HashSet<String>, token: &str) -> f32 {
     }
 }
 
-/// The words of a text that has no capitals inside words.
 fn words(text: &str) -> Vec<String> {
+    let chars: Vec<char> = text.chars().collect();
     let mut words = vec![String::new()];
-    let mut before = ' ';
-    for char in text.to_lowercase().chars() {
-        if !char.is_alphanumeric() || before.is_alphabetic() != char.is_alphabetic() {
+    for (place, char) in chars.iter().enumerate() {
+        let before = place.checked_sub(1).map_or(' ', |before| chars[before]);
+        let after = |distance: usize| chars.get(place + distance).is_some_and(|char| char.is_lowercase());
+        let capitalised = after(1) && (chars[place + 1] != 's' || after(2));
+        let begins = char.is_uppercase() && (before.is_lowercase() || before.is_uppercase() && capitalised);
+        if !char.is_alphanumeric() || before.is_alphabetic() != char.is_alphabetic() || begins {
             words.push(String::new());
         }
         if char.is_alphanumeric() {
-            words.last_mut().unwrap().push(char);
+            words.last_mut().unwrap().extend(char.to_lowercase());
         }
-        before = char;
     }
     words.retain(|word| !word.is_empty() && !STOP_WORDS.contains(&word.as_str()));
     words
