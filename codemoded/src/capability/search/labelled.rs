@@ -139,6 +139,23 @@ fn queries_for_what_no_catalog_has_find_nothing() {
 }
 
 #[test]
+fn hiding_a_capability_is_as_if_it_were_absent() {
+    let Catalog { mut samples, index: all } = Catalog::load("cloud");
+    let is_visible = |place: usize| !place.is_multiple_of(3);
+    let names: Vec<String> = samples.iter().map(|sample| sample.name.clone()).collect();
+    let mut place = 0..;
+    samples.retain(|_| place.next().is_some_and(is_visible));
+    let rest = Catalog { index: index(&samples), samples };
+    for Labelled { query, .. } in ["tuning", "held-out"].iter().flat_map(|half| labelled(half, "cloud")) {
+        let mut matches = all.matching(&query, &Limits::default()).unwrap();
+        let visible: Vec<bool> = matches.documents().map(is_visible).collect();
+        matches.retain(&visible);
+        let seen: Vec<&str> = matches.ranked(20).into_iter().map(|place| names[place].as_str()).collect();
+        assert_eq!(seen, rest.found(&query), "`{query}`");
+    }
+}
+
+#[test]
 fn at_most_a_third_of_the_queries_only_repeat_the_answer_s_name() {
     let (mut queries, mut repeated) = (0, 0);
     for (half, catalog) in ["tuning", "held-out"].iter().flat_map(|half| CATALOGS.map(|catalog| (half, catalog))) {

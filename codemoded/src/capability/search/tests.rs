@@ -173,6 +173,13 @@ fn name_outweighs_terms_outweigh_summary_outweighs_description() {
 }
 
 #[test]
+fn of_near_twins_the_one_that_the_query_covers_comes_first() {
+    assert_eq!(found(&[("a.copy_all_parts", "", "x", ""), ("b.copy", "", "x", "")], "copy")[0], "b.copy");
+    let catalog = [("a.x", "", "Copy all parts of it.", ""), ("b.x", "", "Copy it.", "")];
+    assert_eq!(found(&catalog, "copy")[0], "b.x");
+}
+
+#[test]
 fn the_word_itself_outweighs_its_beginning() {
     let catalog = [("a.zebrafish", "", "x", ""), ("b.zebra", "", "x", "")];
     assert_eq!(found(&catalog, "zebra"), ["b.zebra", "a.zebrafish"]);
