@@ -220,3 +220,10 @@ fn twenty_thousand_capabilities_are_the_most() {
     assert_eq!(Catalog::build(many(MAX_CAPABILITIES), &[]).unwrap().len(), MAX_CAPABILITIES);
     assert_eq!(faults(many(MAX_CAPABILITIES + 1), &[]), ["20001 capabilities are registered, and 20000 are the most"]);
 }
+
+#[test]
+fn every_free_name_of_a_program_is_reserved() {
+    let free = crate::program::Language::reserved_names();
+    let open: Vec<_> = free.iter().filter(|name| !super::RESERVED_ROOTS.contains(&name.as_str())).collect();
+    assert!(open.is_empty() && !free.is_empty(), "{open:?}");
+}
