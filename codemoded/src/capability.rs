@@ -1,6 +1,10 @@
 //! One capability: a typed native operation that a program can call.
 
+pub mod catalog;
 pub mod schema;
+pub mod catalog;
+pub mod schema;
+pub mod search;
 pub mod signature;
 
 use std::fmt;
