@@ -1,1 +1,83 @@
-//! Misbehaves on request, for the tests.
+//! Misbehaves on request, for the tests: in start as its settings say, in calls as their capability and arguments say.
+//!
+//! Nothing lingers: what hangs gives up after a minute. What is wrong with a whole library is in `examples/`.
+#![forbid(unsafe_code)]
+
+mod calls;
+mod hang;
+mod recording;
+
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+use codemode_plugin_api::prelude::*;
+
+/// How an instance misbehaves.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Settings {
+    /// What happens while the instance starts.
+    #[serde(default)]
+    start: Start,
+    /// The file to which `faulty.record` and `faulty.note` append a line for each call; relative to the configuration.
+    record: Option<PathBuf>,
+    /// Whether the instance says that it cannot work.
+    #[serde(default)]
+    unhealthy: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Start {
+    /// It starts.
+    #[default]
+    Well,
+    /// It gives an error.
+    Error,
+    /// It panics.
+    Panic,
+    /// It does not come back for a minute.
+    Hang,
+    /// It aborts the process.
+    Crash,
+    /// It ends the process as if all were well.
+    Exit,
+}
+
+struct Faulty {
+    record: Option<PathBuf>,
+    /// One line at a time.
+    recording: Mutex<()>,
+    unhealthy: bool,
+}
+
+impl Plugin for Faulty {
+    type Settings = Settings;
+
+    #[expect(clippy::panic, reason = "on request")]
+    fn start(settings: Settings, host: &Host) -> Result<Self, StartError> {
+        match settings.start {
+            Start::Well => {}
+            Start::Error => return Err(StartError::new("asked to fail")),
+            Start::Panic => panic!("asked to panic in start"),
+            Start::Hang => hang::until_a_minute_has_passed(),
+            Start::Crash => std::process::abort(),
+            Start::Exit => std::process::exit(0),
+        }
+        let record = settings.record.map(|path| host.resolve(path));
+        Ok(Self { record, recording: Mutex::new(()), unhealthy: settings.unhealthy })
+    }
+
+    fn capabilities(c: &mut Capabilities<Self>) {
+        c.namespace_configurable();
+        calls::offer(c);
+        hang::offer(c);
+        recording::offer(c);
+    }
+
+    fn health(&self) -> Result<(), CapabilityError> {
+        if self.unhealthy { Err(CapabilityError::private("asked to be unhealthy")) } else { Ok(()) }
+    }
+}
+
+export!(Faulty);
