@@ -4,4 +4,5 @@
 pub mod failure;
 pub mod identity;
 pub mod limits;
+pub mod plugin;
 pub mod value;

@@ -1,0 +1,196 @@
+//! The bytes of a library, in a sealed memory file.
+//!
+//! A library that is mapped from its own file kills the daemon when somebody overwrites that file. So a library is
+//! read once, checked for who could have written it, and mapped from a copy that nobody can change. The copy is known
+//! by its content. Once loaded it is kept for ever, for the dynamic linker knows a library by its path, here
+//! `/proc/self/fd/N`: a number that came to mean another file would be taken for the old library.
+
+use std::fs::{self, File, Metadata};
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{MemfdFlags, Mode, OFlags, SealFlags};
+use sha2::{Digest as _, Sha256};
+
+use super::fault::{Exposure, Reason};
+
+/// The SHA-256 of a library's bytes.
+pub(super) type Digest = [u8; 32];
+
+#[derive(Debug)]
+pub(super) struct Image {
+    digest: Digest,
+    memory: OwnedFd,
+}
+
+/// A library's bytes, read from a file that only root and the daemon's user could have written.
+#[derive(Debug)]
+pub(super) struct Content {
+    bytes: Vec<u8>,
+    pub(super) digest: Digest,
+}
+
+impl Content {
+    pub(super) fn read(path: &Path) -> Result<Self, Reason> {
+        let unreadable = |error: io::Error| match error.kind() {
+            io::ErrorKind::NotFound => Reason::Missing,
+            _ => Reason::Unreadable(error.to_string()),
+        };
+        // Without O_NONBLOCK a named pipe would be waited for.
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        let mut file = File::from(rustix::fs::open(path, flags, Mode::empty()).map_err(|e| unreadable(e.into()))?);
+        let metadata = file.metadata().map_err(unreadable)?;
+        if !metadata.is_file() {
+            return Err(Reason::NoFile);
+        }
+        let user = User::of_this_process();
+        user.refuse_others_file(path, &metadata).map_err(Reason::Exposed)?;
+        // Where the path is a link, both the link and what it names could be exchanged.
+        for path in [path.to_owned(), fs::canonicalize(path).map_err(unreadable)?] {
+            let folder = match path.parent() {
+                Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
+                Some(_) | None => PathBuf::from("."),
+            };
+            let metadata = fs::metadata(&folder).map_err(unreadable)?;
+            user.refuse_others_folder(&folder, &metadata).map_err(Reason::Exposed)?;
+        }
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).map_err(unreadable)?;
+        let digest = Sha256::digest(&bytes).into();
+        Ok(Self { bytes, digest })
+    }
+}
+
+impl Image {
+    /// Copies and seals.
+    pub(super) fn seal(content: &Content) -> Result<Self, Reason> {
+        let copy = || -> io::Result<OwnedFd> {
+            let mut file = File::from(executable_memory()?);
+            file.write_all(&content.bytes)?;
+            let seals = SealFlags::WRITE | SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
+            rustix::fs::fcntl_add_seals(&file, seals)?;
+            Ok(file.into())
+        };
+        let memory = copy().map_err(|error| Reason::NoCopy(error.to_string()))?;
+        Ok(Self { digest: content.digest, memory })
+    }
+
+    /// A sealed file that a parent process handed over.
+    pub(super) fn received(memory: OwnedFd) -> Self {
+        Self { digest: Digest::default(), memory }
+    }
+
+    pub(super) fn digest(&self) -> &Digest {
+        &self.digest
+    }
+
+    /// The path by which this process can load it.
+    pub(super) fn path(&self) -> PathBuf {
+        format!("/proc/self/fd/{}", self.memory.as_raw_fd()).into()
+    }
+}
+
+impl AsFd for Image {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.memory.as_fd()
+    }
+}
+
+fn executable_memory() -> io::Result<OwnedFd> {
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    match rustix::fs::memfd_create("codemode-plugin", flags | MemfdFlags::EXEC) {
+        // Before Linux 6.3 every memory file is executable, and the flag unknown.
+        Err(rustix::io::Errno::INVAL) => Ok(rustix::fs::memfd_create("codemode-plugin", flags)?),
+        created => Ok(created?),
+    }
+}
+
+/// The daemon's user, and the group that is nobody else's.
+struct User {
+    id: u32,
+    private_group: Option<u32>,
+}
+
+impl User {
+    fn of_this_process() -> Self {
+        let id = rustix::process::geteuid().as_raw();
+        let group = rustix::process::getegid().as_raw();
+        // Where each user has a group of the same number, files are group-writable by default.
+        let private =
+            group == id && fs::read_to_string("/etc/group").is_ok_and(|groups| has_no_members(&groups, group));
+        Self { id, private_group: private.then_some(group) }
+    }
+
+    fn refuse_others_file(&self, path: &Path, metadata: &Metadata) -> Result<(), Exposure> {
+        if !self.is_owner(metadata.uid()) {
+            return Err(Exposure::FileOwner { path: path.to_owned(), owner: metadata.uid(), user: self.id });
+        }
+        if self.others_may_write(metadata.mode(), metadata.gid()) {
+            return Err(Exposure::FileMode(path.to_owned()));
+        }
+        Ok(())
+    }
+
+    fn refuse_others_folder(&self, path: &Path, metadata: &Metadata) -> Result<(), Exposure> {
+        if !self.is_owner(metadata.uid()) {
+            return Err(Exposure::FolderOwner { path: path.to_owned(), owner: metadata.uid(), user: self.id });
+        }
+        if self.others_may_write(metadata.mode(), metadata.gid()) {
+            return Err(Exposure::FolderMode(path.to_owned()));
+        }
+        Ok(())
+    }
+
+    fn is_owner(&self, owner: u32) -> bool {
+        owner == 0 || owner == self.id
+    }
+
+    fn others_may_write(&self, mode: u32, group: u32) -> bool {
+        mode & 0o002 != 0 || (mode & 0o020 != 0 && self.private_group != Some(group))
+    }
+}
+
+/// Whether `/etc/group` lists the group and nobody in it.
+fn has_no_members(groups: &str, group: u32) -> bool {
+    groups.lines().any(|line| {
+        let mut fields = line.split(':').skip(2);
+        fields.next().is_some_and(|id| id.parse() == Ok(group))
+            && fields.next().is_some_and(|members| members.is_empty())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALONE: User = User { id: 1000, private_group: Some(1000) };
+    const SHARED: User = User { id: 1000, private_group: None };
+
+    #[track_caller]
+    fn check(user: &User, mode: u32, group: u32, expected: bool) {
+        assert_eq!(user.others_may_write(mode, group), expected, "{mode:o}");
+    }
+
+    #[test]
+    fn a_private_group_counts_as_its_user() {
+        check(&ALONE, 0o100_775, 1000, false);
+        check(&SHARED, 0o100_775, 1000, true);
+        check(&ALONE, 0o100_775, 50, true);
+    }
+
+    #[test]
+    fn the_world_is_others() {
+        check(&ALONE, 0o100_757, 1000, true);
+        check(&SHARED, 0o100_755, 1000, false);
+    }
+
+    #[test]
+    fn a_group_is_private_only_where_nobody_is_in_it() {
+        let groups = "root:x:0:\nann:x:1000:\nbob:x:1001:ann\n";
+        assert!(has_no_members(groups, 1000));
+        assert!(!has_no_members(groups, 1001));
+        assert!(!has_no_members(groups, 1002));
+    }
+}

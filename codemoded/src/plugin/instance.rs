@@ -1,0 +1,289 @@
+//! One running instance of a library, and a call of one of its capabilities.
+//!
+//! A call takes one hop: from the caller's task to a thread that may block, or to the library's own runtime, and back.
+//! Who stops waiting, by cancelling, by the deadline or by dropping the future, tells the library so and leaves: the
+//! handler keeps its slot until it really ends.
+
+#![expect(unsafe_code, reason = "an instance is called through functions whose promises the compiler cannot see")]
+
+use std::collections::HashMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::Instant;
+
+use abi_stable::std_types::{RSlice, RStr};
+use codemode_plugin_api::abi::{Answer, CALL, Completion, InstanceHandle, PluginRootRef};
+use codemode_plugin_api::descriptor::{CallKind, CapabilityDescriptor, Descriptor};
+use codemode_plugin_api::document::{ErrorKind, HostDocument};
+use serde_json::Value;
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+
+use super::fault::Reason;
+use super::handlers::{Slot, Slots, Threads};
+use super::library;
+use super::namespace;
+use crate::identity::SubjectId;
+
+/// A started plugin. Dropping it ends it once its last handler has ended.
+#[derive(Debug)]
+pub struct Instance {
+    name: Arc<str>,
+    library: PathBuf,
+    descriptor: Descriptor,
+    routes: HashMap<String, Route>,
+    running: Arc<Running>,
+    slots: Arc<Slots>,
+    threads: Threads,
+    next_number: AtomicU64,
+}
+
+/// How a capability is reached.
+#[derive(Debug)]
+struct Route {
+    /// The name that the library knows, where this instance has its own namespace.
+    own_name: String,
+    kind: CallKind,
+}
+
+/// One call of one capability, authorised and with canonical arguments.
+#[derive(Clone, Debug)]
+pub struct CallRequest<'a> {
+    /// The capability's name.
+    pub capability: &'a str,
+    pub subject: &'a SubjectId,
+    /// The run's ID.
+    pub run: &'a str,
+    /// The JSON text of an object.
+    pub arguments: &'a str,
+    pub deadline: Instant,
+    pub cancel: CancellationToken,
+}
+
+/// Why a call gave no value.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CallError {
+    /// The handler's own words for the caller.
+    #[error("the handler failed and says so: {0}")]
+    Published(String),
+    #[error("the handler failed: {0}")]
+    Private(String),
+    #[error("the handler panicked: {0}")]
+    Panic(String),
+    #[error("the call was cancelled")]
+    Cancelled,
+    #[error("the handler did not end in time")]
+    TimedOut,
+    /// The instance, or this subject in it, has as many calls in flight as it may.
+    #[error("too many calls are in flight")]
+    Busy,
+    /// The library does not do what its descriptor promises.
+    #[error("the plugin breaks its contract: {0}")]
+    Malformed(String),
+}
+
+impl Instance {
+    /// Starts an instance of a loaded library. The descriptor is what its probe gave.
+    pub(super) fn create(
+        root: PluginRootRef,
+        mut descriptor: Descriptor,
+        library: &Path,
+        settings: &Value,
+        host: &HostDocument,
+        max_handlers: usize,
+    ) -> Result<Self, Reason> {
+        let json = |value: serde_json::Result<Vec<u8>>| value.map_err(|error| Reason::NotStarted(error.to_string()));
+        let settings = json(serde_json::to_vec(settings))?;
+        let host_json = json(serde_json::to_vec(host))?;
+        let created = root.create()(RSlice::from_slice(&settings), RSlice::from_slice(&host_json));
+        let handle = created.into_result().map_err(|error| Reason::not_started(library::read_error(&error)))?;
+        let own_names = namespace::apply(&mut descriptor, &host.instance);
+        let routes = descriptor.capabilities.iter().zip(own_names);
+        let routes =
+            routes.map(|(capability, own_name)| (capability.name.clone(), Route { own_name, kind: capability.kind }));
+        Ok(Self {
+            name: host.instance.as_str().into(),
+            library: library.to_owned(),
+            routes: routes.collect(),
+            descriptor,
+            running: Arc::new(Running { root, handle }),
+            slots: Arc::new(Slots::new(max_handlers)),
+            threads: Threads::new(&host.instance),
+            next_number: AtomicU64::new(1),
+        })
+    }
+
+    /// The name under which it is configured.
+    pub fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    /// The file that its library was read from.
+    pub fn library(&self) -> &Path {
+        &self.library
+    }
+
+    /// What the library says of itself, with the names that capabilities have in this instance.
+    pub fn descriptor(&self) -> &Descriptor {
+        &self.descriptor
+    }
+
+    /// What it offers, unchecked: duplicates and bad schemas are the catalog's to find.
+    pub fn capabilities(&self) -> &[CapabilityDescriptor] {
+        &self.descriptor.capabilities
+    }
+
+    /// Handlers that have not ended, abandoned ones included.
+    pub fn in_flight(&self) -> usize {
+        self.slots.in_flight()
+    }
+
+    /// Calls a capability and gives the JSON text of its result, unchecked.
+    pub async fn call(&self, request: CallRequest<'_>) -> Result<Vec<u8>, CallError> {
+        let route = self.routes.get(request.capability).ok_or_else(|| {
+            CallError::Malformed(format!("instance `{}` has no capability `{}`", self.name, request.capability))
+        })?;
+        let slot = self.slots.take(request.subject).ok_or(CallError::Busy)?;
+        let number = self.next_number.fetch_add(1, Ordering::Relaxed);
+        let json = call_json(route, &request)?;
+        let (answer, answered) = oneshot::channel();
+        let pending = Pending { answer, slot, running: Arc::clone(&self.running) };
+        let mut waiting = Waiting { running: &self.running, number: Some(number) };
+        match route.kind {
+            CallKind::Blocking => {
+                let begun = self.threads.run(move || pending.invoke(number, &json));
+                begun.map_err(|error| CallError::Private(format!("no thread for the handler: {error}")))?;
+            }
+            CallKind::Async => pending.start(number, &json),
+        }
+        tokio::select! {
+            biased;
+            outcome = answered => {
+                waiting.number = None;
+                outcome.unwrap_or_else(|_| Err(CallError::Malformed("the handler ended without an answer".to_owned())))
+            }
+            () = request.cancel.cancelled() => Err(CallError::Cancelled),
+            () = tokio::time::sleep_until(request.deadline.into()) => Err(CallError::TimedOut),
+        }
+    }
+}
+
+/// The library's side of an instance; ends it when the last of its calls has let go.
+struct Running {
+    root: PluginRootRef,
+    handle: InstanceHandle,
+}
+
+impl Running {
+    fn cancel(&self, number: u64) {
+        let cancel = self.root.cancel();
+        // SAFETY: the handle is this library's and is destroyed no sooner than `self`.
+        unsafe { cancel(self.handle, number) }
+    }
+}
+
+impl fmt::Debug for Running {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Running").field("handle", &self.handle).finish_non_exhaustive()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let destroy = self.root.destroy();
+        let handle = self.handle;
+        let end = move || {
+            // SAFETY: nothing is in flight, for each call holds this value, and nobody has the handle any longer.
+            unsafe { destroy(handle) }
+        };
+        // The last to let go may be a task of some runtime, and a destructor may take its time.
+        if let Err(error) = thread::Builder::new().name("plugin-end".to_owned()).spawn(end) {
+            tracing::warn!(%error, "no thread to end a plugin's instance, which stays");
+        }
+    }
+}
+
+/// Somebody who waits for a call; who stops waiting before the answer tells the library.
+struct Waiting<'a> {
+    running: &'a Running,
+    number: Option<u64>,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        if let Some(number) = self.number {
+            self.running.cancel(number);
+        }
+    }
+}
+
+/// A call on its way through the library. Holds what must last until the handler's end.
+struct Pending {
+    answer: oneshot::Sender<Result<Vec<u8>, CallError>>,
+    slot: Slot,
+    running: Arc<Running>,
+}
+
+impl Pending {
+    /// Runs the handler on this thread.
+    fn invoke(self, number: u64, json: &[u8]) {
+        if self.answer.is_closed() {
+            return;
+        }
+        let invoke = self.running.root.invoke();
+        // SAFETY: the handle is this library's and is destroyed no sooner than `self.running`.
+        let answer = unsafe { invoke(self.running.handle, RStr::from_str(CALL), number, RSlice::from_slice(json)) };
+        self.end(answer);
+    }
+
+    /// Begins the handler on the library's own runtime.
+    fn start(self, number: u64, json: &[u8]) {
+        let running = Arc::clone(&self.running);
+        let start = running.root.start();
+        let completion = Completion { context: Box::into_raw(Box::new(self)).cast(), complete };
+        // SAFETY: the handle is this library's and is destroyed no sooner than the boxed value, which lives until the
+        // completion.
+        unsafe { start(running.handle, RStr::from_str(CALL), number, RSlice::from_slice(json), completion) }
+    }
+
+    fn end(self, answer: Answer) {
+        let outcome = library::read(answer).map_err(|error| match error.kind {
+            ErrorKind::Published => CallError::Published(error.message),
+            ErrorKind::Private | ErrorKind::Arguments | ErrorKind::Other => CallError::Private(error.message),
+            ErrorKind::Panic => CallError::Panic(error.message),
+            ErrorKind::Cancelled => CallError::Cancelled,
+            ErrorKind::UnknownOperation => CallError::Malformed(error.message),
+        });
+        // Whoever has the answer may call again and must find the slot free.
+        drop(self.slot);
+        // Nobody may be waiting.
+        drop(self.answer.send(outcome));
+    }
+}
+
+unsafe extern "C" fn complete(context: *mut (), answer: Answer) {
+    // SAFETY: `Pending::start` made the pointer of a box, and a library completes each start exactly once.
+    let pending = unsafe { Box::from_raw(context.cast::<Pending>()) };
+    pending.end(answer);
+}
+
+/// The request's document. The arguments are already JSON: they are put in as they are and not parsed again.
+fn call_json(route: &Route, request: &CallRequest<'_>) -> Result<Vec<u8>, CallError> {
+    let quoted = |text: &str| {
+        serde_json::to_string(text)
+            .map_err(|error| CallError::Malformed(format!("the call cannot be written: {error}")))
+    };
+    let time_left = request.deadline.saturating_duration_since(Instant::now());
+    let json = format!(
+        r#"{{"capability":{},"context":{{"run":{},"subject":{{"id":{}}},"deadline_ms":{}}},"arguments":{}}}"#,
+        quoted(&route.own_name)?,
+        quoted(request.run)?,
+        quoted(request.subject.as_str())?,
+        time_left.as_millis(),
+        request.arguments,
+    );
+    Ok(json.into_bytes())
+}

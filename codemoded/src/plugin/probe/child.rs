@@ -1,0 +1,92 @@
+//! The child's side of a probe.
+
+#![expect(unsafe_code, reason = "an instance is ended by a function whose promises the compiler cannot see")]
+
+use std::env;
+use std::io::{self, IoSliceMut, Read, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::process::ExitCode;
+
+use abi_stable::std_types::RSlice;
+use codemode_plugin_api::abi::{InstanceHandle, PluginRootRef};
+use codemode_plugin_api::descriptor::Descriptor;
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags};
+use rustix::process::{Resource, Rlimit, Signal};
+
+use super::{CHILD_MARKER, Message, PROBE, Trial};
+use crate::plugin::fault::{Phase, Reason, Refusal};
+use crate::plugin::image::Image;
+use crate::plugin::{library, settings};
+
+/// Does a probe's work where this process is one. `main` asks before it does anything else.
+pub fn child_entry() -> Option<ExitCode> {
+    if env::var_os(CHILD_MARKER)? != PROBE {
+        return None;
+    }
+    Some(match serve() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_nobody_listens) => ExitCode::FAILURE,
+    })
+}
+
+fn serve() -> io::Result<()> {
+    // The daemon kills a probe, but a daemon that is itself killed cannot.
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+    rustix::process::setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) })?;
+    let mut socket = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+    let image = receive(&socket)?;
+    let mut trial = Vec::new();
+    socket.read_to_end(&mut trial)?;
+    let trial: Trial = serde_json::from_slice(&trial)?;
+    let end = attempt(&mut socket, &image, &trial);
+    tell(&mut socket, &Message::End(end.map(Box::new)))
+}
+
+fn attempt(socket: &mut UnixStream, image: &Image, trial: &Trial) -> Result<Descriptor, Vec<Refusal>> {
+    let mut enter = |phase| {
+        // A parent that does not listen has killed this process.
+        drop(tell(socket, &Message::Phase(phase)));
+    };
+    let only = |reason: Reason| vec![Refusal::from(reason)];
+    enter(Phase::Load);
+    let root = library::load(image).map_err(only)?;
+    enter(Phase::Describe);
+    let descriptor = library::describe(root).map_err(only)?;
+    enter(Phase::Settings);
+    settings::check(&descriptor.settings, &trial.settings)?;
+    enter(Phase::Start);
+    let instance = create(root, trial).map_err(only)?;
+    enter(Phase::Stop);
+    let destroy = root.destroy();
+    // SAFETY: the instance was just created by this library, nothing was asked of it, and it is not used again.
+    unsafe { destroy(instance) };
+    Ok(descriptor)
+}
+
+fn create(root: PluginRootRef, trial: &Trial) -> Result<InstanceHandle, Reason> {
+    let json = |value: serde_json::Result<Vec<u8>>| value.map_err(|error| Reason::NotStarted(error.to_string()));
+    let settings = json(serde_json::to_vec(&trial.settings))?;
+    let host = json(serde_json::to_vec(&trial.host))?;
+    let created = root.create()(RSlice::from_slice(&settings), RSlice::from_slice(&host));
+    created.into_result().map_err(|error| Reason::not_started(library::read_error(&error)))
+}
+
+fn receive(socket: &UnixStream) -> io::Result<Image> {
+    let mut byte = [0];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    rustix::net::recvmsg(socket, &mut [IoSliceMut::new(&mut byte)], &mut control, RecvFlags::CMSG_CLOEXEC)?;
+    let received: Option<OwnedFd> = control.drain().find_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
+        _ => None,
+    });
+    received.map(Image::received).ok_or_else(|| io::ErrorKind::InvalidData.into())
+}
+
+fn tell(socket: &mut UnixStream, message: &Message) -> io::Result<()> {
+    let mut line = serde_json::to_vec(message)?;
+    line.push(b'\n');
+    socket.write_all(&line)
+}
