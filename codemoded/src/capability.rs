@@ -2,8 +2,6 @@
 
 pub mod catalog;
 pub mod schema;
-pub mod catalog;
-pub mod schema;
 pub mod search;
 pub mod signature;
 
