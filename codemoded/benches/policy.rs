@@ -73,7 +73,7 @@ fn load(module: &str) -> Policy {
         modules: vec![Text { path: "authz.rego".into(), text: module.into() }],
         data: vec![Text { path: "data.json".into(), text: format!("{{\"entries\": {{{entries}}}}}") }],
         execute: "data.codemode.authz.allow".into(),
-        discover: Some("data.codemode.authz.allow".into()),
+        discover: Some("data.codemode.authz.shown".into()),
         ..PolicySource::default()
     };
     match Policy::load(&source) {
@@ -101,6 +101,7 @@ entry := data.entries[input.arguments.key]
 reads if input.capability.hints.read_only
 is_admin if "admin" in input.subject.claims.groups
 in_group if {{ some group in input.subject.claims.groups; group in entry.groups }}
+shown if {{ reads; some group in input.subject.claims.groups; group == "staff" }}
 small if input.arguments.limit <= 100
 {more}"#
     );

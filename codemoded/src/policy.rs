@@ -5,10 +5,11 @@
 //!
 //! What must hold, and why it takes this many modules: a policy could take the process down by recursion (`graph`),
 //! stall it by a built-in whose cost is out of proportion (`builtins`), or allow by mistake where the engine passes
-//! over an error or a conflict (`exact`). The first two are refused at start, the third is ruled out there.
+//! over an error or a conflict (`exact`). The first two are refused at start; the third is ruled out by it.
 
 mod arithmetic;
 mod builtins;
+mod compile;
 mod data;
 mod exact;
 mod graph;

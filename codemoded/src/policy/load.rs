@@ -2,34 +2,26 @@
 //!
 //! Parsing and compiling recurse over the source, so they have a big stack and come after the check of its nesting.
 
-use std::collections::BTreeMap;
 use std::iter::once;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::thread;
 
-use regorus::languages::rego::compiler::{Compiler, CompilerError, SpannedCompilerError};
-use regorus::rvm::program::Program;
 use regorus::unstable::{Module, Ref, Span};
-use regorus::{CompiledPolicy, Engine};
 
-use super::graph::{self, CallFault};
+use super::compile::{self, Definitions, Modules, engine, located};
 use super::pool::Pool;
-use super::rego::{Blueprint, Decisions, MachineKind};
+use super::rego::{Blueprint, Decisions};
 use super::source::{Place, PolicyError, PolicySource, Refusal, Text};
 use super::syntax::{self, Call, DataPath, Definition};
-use super::{Rego, builtins, data, exact, input, nesting};
+use super::{Rego, builtins, data, nesting};
 use crate::value::Map;
 
 const STACK_BYTES: usize = 64 << 20;
 /// The compiler passes at most this many arguments and drops the rest.
 const MAX_ARGUMENTS: usize = 8;
-/// Rules checked for cycles in one program: an entry point takes one of its 255 registers.
-const CHECKED_AT_ONCE: usize = 100;
 
 /// See [`super::Policy::load`].
 pub(super) fn load(source: &PolicySource) -> Result<Rego, Vec<PolicyError>> {
-    let (blueprint, summary) = on_big_stack(|| compile(source))?;
+    let (blueprint, summary) = on_big_stack(|| prepare(source))?;
     let discovers = blueprint.decisions.discover.is_some();
     let pool = Pool::start(blueprint).map_err(|error| vec![PolicyError::Threads(error)])?;
     Ok(Rego { pool, discovers, summary })
@@ -41,9 +33,6 @@ struct Parsed<'a> {
     module: Ref<Module>,
 }
 
-/// Every definition of every module.
-type Definitions = BTreeMap<DataPath, Definition>;
-
 fn on_big_stack<T: Send>(work: impl FnOnce() -> Result<T, Vec<PolicyError>> + Send) -> Result<T, Vec<PolicyError>> {
     thread::scope(|scope| {
         let builder = thread::Builder::new().name("policy-load".into()).stack_size(STACK_BYTES);
@@ -52,7 +41,7 @@ fn on_big_stack<T: Send>(work: impl FnOnce() -> Result<T, Vec<PolicyError>> + Se
     })
 }
 
-fn compile(source: &PolicySource) -> Result<(Blueprint, String), Vec<PolicyError>> {
+fn prepare(source: &PolicySource) -> Result<(Blueprint, String), Vec<PolicyError>> {
     if source.modules.is_empty() {
         return Err(vec![PolicyError::NoModule]);
     }
@@ -60,6 +49,7 @@ fn compile(source: &PolicySource) -> Result<(Blueprint, String), Vec<PolicyError
     let definitions: Vec<Definition> =
         modules.iter().flat_map(|parsed| syntax::definitions(&parsed.text.path, &parsed.module)).collect();
     let rules = definitions.len();
+    let is_misread = definitions.iter().any(|definition| definition.is_misread);
     let mut errors: Vec<PolicyError> = definitions.iter().filter_map(computed_default).collect();
     let definitions: Definitions =
         definitions.into_iter().rev().map(|definition| (definition.path.clone(), definition)).collect();
@@ -77,7 +67,9 @@ fn compile(source: &PolicySource) -> Result<(Blueprint, String), Vec<PolicyError
     });
     match decisions {
         Some(decisions) if errors.is_empty() => {
-            let machine = machine(&texts, &data, &decisions, &definitions, &source.danger_builtins)?;
+            let (texts, danger) = (texts.as_slice(), source.danger_builtins.as_slice());
+            let modules = Modules { texts, decisions: &decisions, definitions: &definitions, is_misread, danger };
+            let machine = compile::compile(&modules, &data)?;
             let summary = summary(source, rules);
             Ok((Blueprint { machine, decisions }, summary))
         }
@@ -88,7 +80,7 @@ fn compile(source: &PolicySource) -> Result<(Blueprint, String), Vec<PolicyError
 fn parse(text: &Text) -> Result<Parsed<'_>, PolicyError> {
     nesting::check(&text.text)
         .map_err(|fault| PolicyError::TooDeep { place: Place::at(&text.path, fault.line), what: fault.what })?;
-    let mut engine = Engine::new();
+    let mut engine = engine();
     engine
         .add_policy(text.path.display().to_string(), text.text.clone())
         .map_err(|error| located(&text.path, &error.to_string()))?;
@@ -177,120 +169,6 @@ fn decision(key: &'static str, reference: &str, definitions: &Definitions) -> Re
             Err(PolicyError::Undefined { key, reference, nearest })
         }
     }
-}
-
-/// Compiles for the machine that decides this policy rightly.
-fn machine(
-    texts: &[Text],
-    data: &Map,
-    decisions: &Decisions,
-    definitions: &Definitions,
-    danger: &[String],
-) -> Result<MachineKind, Vec<PolicyError>> {
-    let one = |error| vec![error];
-    let mut engine = Engine::new();
-    let first = texts.first().map(|text| text.path.clone()).unwrap_or_default();
-    for text in texts {
-        engine
-            .add_policy(text.path.display().to_string(), text.text.clone())
-            .map_err(|error| one(located(&text.path, &error.to_string())))?;
-    }
-    let data = input::map(data);
-    engine.add_data(data.clone()).map_err(|error| one(PolicyError::Compile(error.to_string())))?;
-    let policy = engine
-        .compile_with_entrypoint(&decisions.execute.as_str().into())
-        .map_err(|error| one(located(&first, &error.to_string())))?;
-    check_cycles(&policy, definitions)?;
-
-    let wanted: Vec<&str> =
-        once(&decisions.execute).chain(&decisions.discover).chain(&decisions.reason).map(String::as_str).collect();
-    let mut program =
-        Compiler::compile_from_policy(&policy, &wanted).map_err(|error| one(not_compiled(&error, definitions)))?;
-    check_builtins(&program, danger).map_err(one)?;
-    program.check_rule_data_conflicts(&data).map_err(|error| one(PolicyError::DataAndRule(error.to_string())))?;
-    if !exact::is_single_valued(&program) {
-        return Ok(MachineKind::Interpreter(Box::new(engine)));
-    }
-    let hardened =
-        Arc::get_mut(&mut program).ok_or_else(|| one(PolicyError::Compile("the program is shared".into())))?;
-    exact::guard(hardened).map_err(|name| one(PolicyError::Compile(format!("`{name}` has no guarded form"))))?;
-    Ok(MachineKind::Register { program, data })
-}
-
-/// Refuses recursion in every rule, whether or not a decision reaches it today. What the compiler cannot compile
-/// (`with`, in a test beside the policy) can run only where a decision reaches it, and is refused there.
-fn check_cycles(policy: &CompiledPolicy, definitions: &Definitions) -> Result<(), Vec<PolicyError>> {
-    let names: Vec<String> = definitions.keys().map(|path| syntax::canonical(path)).collect();
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let check = |names: &[&str]| -> Result<bool, Vec<PolicyError>> {
-        match Compiler::compile_from_policy(policy, names) {
-            Ok(program) => graph::check(&program).map(|()| true).map_err(|fault| vec![call_fault(fault, definitions)]),
-            Err(error) => match not_compiled(&error, definitions) {
-                recursive @ PolicyError::Recursive { .. } => Err(vec![recursive]),
-                _ => Ok(false),
-            },
-        }
-    };
-    for chunk in names.chunks(CHECKED_AT_ONCE) {
-        if !check(chunk)? {
-            for name in chunk {
-                check(&[name])?;
-            }
-        }
-    }
-    Ok(())
-}
-
-/// The calls have been checked one by one in the source; this is what the compiler made of them.
-fn check_builtins(program: &Program, danger: &[String]) -> Result<(), PolicyError> {
-    for info in &program.builtin_info_table {
-        if let Err(refusal) = builtins::admit(&info.name, danger, |_| true) {
-            return Err(PolicyError::Compile(format!("`{}` {refusal}", info.name)));
-        }
-    }
-    match program.has_host_await {
-        true => Err(PolicyError::Compile("`__builtin_host_await` is not available".into())),
-        false => Ok(()),
-    }
-}
-
-fn call_fault(fault: CallFault, definitions: &Definitions) -> PolicyError {
-    match fault {
-        CallFault::Cycle(cycle) => {
-            PolicyError::Recursive { place: place_of(cycle.first().map_or("", String::as_str), definitions), cycle }
-        }
-        CallFault::TooLong(name) => {
-            PolicyError::ChainTooLong { place: place_of(&name, definitions), name, limit: graph::MAX_CHAIN }
-        }
-    }
-}
-
-fn place_of(rule: &str, definitions: &Definitions) -> Place {
-    let named = definitions.values().find(|definition| syntax::canonical(&definition.path) == rule);
-    named.map_or(Place { path: PathBuf::from("policy"), line: None }, |definition| definition.place.clone())
-}
-
-fn not_compiled(error: &SpannedCompilerError, definitions: &Definitions) -> PolicyError {
-    if let CompilerError::General { message } = &error.error
-        && let Some((_, chain)) = message.split_once("Compile-time recursion detected in rule call chain: ")
-    {
-        return call_fault(CallFault::Cycle(chain.split(" -> ").map(str::to_owned).collect()), definitions);
-    }
-    let message = error.error.to_string();
-    match &error.span {
-        Some(span) => PolicyError::Syntax { place: Place::at(Path::new(span.source.get_path()), span.line), message },
-        None => PolicyError::Compile(message),
-    }
-}
-
-/// The engine's errors are texts that begin with `--> file:line:column` and end with the message.
-fn located(path: &Path, text: &str) -> PolicyError {
-    let message = builtins::gist(text).to_owned();
-    let head = text.split_once("--> ").and_then(|(_, rest)| rest.lines().next());
-    let mut parts = head.unwrap_or_default().rsplitn(3, ':');
-    let (_column, line, file) = (parts.next(), parts.next().and_then(|line| line.parse().ok()), parts.next());
-    let path = file.map_or_else(|| path.to_owned(), PathBuf::from);
-    PolicyError::Syntax { place: Place { path, line }, message }
 }
 
 fn summary(source: &PolicySource, rules: usize) -> String {

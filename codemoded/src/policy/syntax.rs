@@ -24,22 +24,26 @@ pub(super) struct Definition {
     pub path: DataPath,
     pub is_function: bool,
     pub place: Place,
-    /// Set where it is a default whose value is no constant.
+    /// It is a default whose value is no constant.
     pub computed_default: bool,
+    /// The register machine takes it for something else: it drops the default of a function, and joins the sets of
+    /// all keys where a partial set's head has a computed key.
+    pub is_misread: bool,
 }
 
 /// Every definition of the module.
 pub(super) fn definitions(file: &Path, module: &Module) -> Vec<Definition> {
     let package = package(module);
     let define = |rule: &Ref<Rule>| {
-        let (refr, is_function, computed_default) = match rule.as_ref() {
-            Rule::Spec { head: RuleHead::Compr { refr, .. } | RuleHead::Set { refr, .. }, .. } => (refr, false, false),
-            Rule::Spec { head: RuleHead::Func { refr, .. }, .. } => (refr, true, false),
-            Rule::Default { refr, args, value, .. } => (refr, !args.is_empty(), !is_literal(value)),
+        let (refr, is_function, computed_default, is_misread) = match rule.as_ref() {
+            Rule::Spec { head: RuleHead::Compr { refr, .. }, .. } => (refr, false, false, false),
+            Rule::Spec { head: RuleHead::Set { refr, .. }, .. } => (refr, false, false, static_path(refr).is_none()),
+            Rule::Spec { head: RuleHead::Func { refr, .. }, .. } => (refr, true, false, false),
+            Rule::Default { refr, args, value, .. } => (refr, !args.is_empty(), !is_literal(value), !args.is_empty()),
         };
         let mut path = package.clone();
         path.extend(static_prefix(refr));
-        Definition { path, is_function, place: Place::at(file, rule.span().line), computed_default }
+        Definition { path, is_function, place: Place::at(file, rule.span().line), computed_default, is_misread }
     };
     module.policy.iter().map(define).collect()
 }

@@ -68,6 +68,19 @@ fn a_long_chain() {
 }
 
 #[test]
+fn the_deepest_policy_that_loads_fits_the_stack() {
+    let nested = |call: &str| format!("count({}{call}{}) == 1", "[1 | count(".repeat(7), ") == 1]".repeat(7));
+    let links = (1..254).map(|n| format!("f{n}(x) := [1] if {}", nested(&format!("f{}(x)", n + 1))));
+    let chain = links.collect::<Vec<_>>().join("\n");
+    for more in ["true", "r > 0"] {
+        let module = format!(
+            "allow if {{ count(f1(1)) == 1; {more} }}\n{chain}\nf254(x) := [1]\nr := 1 if input.arguments.n\nr := 2 if not input.arguments.n"
+        );
+        assert_eq!(decide(&module, "{}"), Decision::Allow, "{more}");
+    }
+}
+
+#[test]
 fn built_ins() {
     let never = "is never available in a policy: a decision depends on nothing but its input and data";
     for (call, name) in [
