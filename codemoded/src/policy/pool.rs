@@ -3,14 +3,14 @@
 //! A hand-over must cost less than the evaluation, some three microseconds. Waking a sleeping thread costs several
 //! times that, so both sides first look for each other awake: one idle evaluator keeps looking at the queue for a
 //! moment before it sleeps, for a run's calls come close together, and the caller looks for its answer before it
-//! yields. Both stop after some tens of microseconds; an idle daemon does nothing.
+//! yields. Both stop after some tens of microseconds; an idle daemon does nothing. While they look they give way to
+//! other threads: the scheduler may have put both on one core, where each would only keep the other from running.
 //!
 //! A built-in cannot be interrupted. Its caller has its answer at the deadline all the same; the evaluator counts as
 //! stuck, another takes its place, and it ends when it gets free. So many may be stuck and no more; past that the
 //! pool has what is left, and with nothing left every decision fails at once.
 
 use std::collections::VecDeque;
-use std::hint;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
@@ -128,7 +128,7 @@ impl Pool {
         while looked_from.elapsed() < self.shared.look {
             match answer.try_recv() {
                 Ok(outcome) => return outcome,
-                Err(oneshot::error::TryRecvError::Empty) => hint::spin_loop(),
+                Err(oneshot::error::TryRecvError::Empty) => thread::yield_now(),
                 Err(oneshot::error::TryRecvError::Closed) => break,
             }
         }
@@ -171,7 +171,7 @@ impl Shared {
         if looks {
             let from = Instant::now();
             while self.queued.load(Ordering::Acquire) == 0 && from.elapsed() < self.look {
-                hint::spin_loop();
+                thread::yield_now();
             }
         }
         let mut queue = self.lock();
