@@ -27,9 +27,8 @@ impl SubjectId {
     pub const MAX_BYTES: usize = 256;
 
     pub fn new(text: &str) -> Result<Self, InvalidSubject> {
-        let sound = (1..=Self::MAX_BYTES).contains(&text.len())
-            && text.trim() == text
-            && !text.chars().any(char::is_control);
+        let sound =
+            (1..=Self::MAX_BYTES).contains(&text.len()) && text.trim() == text && !text.chars().any(char::is_control);
         if sound { Ok(Self(text.into())) } else { Err(InvalidSubject) }
     }
 

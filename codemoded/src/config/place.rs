@@ -13,9 +13,14 @@ pub struct KeyPath(Vec<String>);
 /// What set a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    File { name: Arc<str>, position: Option<Position> },
+    File {
+        name: Arc<str>,
+        position: Option<Position>,
+    },
     /// An environment variable or a flag, by its own name.
-    Override { name: String },
+    Override {
+        name: String,
+    },
 }
 
 /// Both count from 1; columns count characters.

@@ -81,9 +81,10 @@ impl<const MIN: u64, const MAX: u64> Quantity for Size<MIN, MAX> {
 
     fn from_integer(number: i128) -> Option<Result<Self, String>> {
         let fits = u64::try_from(number).ok().filter(|number| (MIN..=MAX).contains(number));
-        Some(fits.map(Self).ok_or_else(|| {
-            format!("`{number}` must be between {} and {}", size_text(MIN), size_text(MAX))
-        }))
+        Some(
+            fits.map(Self)
+                .ok_or_else(|| format!("`{number}` must be between {} and {}", size_text(MIN), size_text(MAX))),
+        )
     }
 
     fn from_text(text: &str) -> Option<Result<Self, String>> {
@@ -182,7 +183,8 @@ fn split_unit(text: &str) -> Option<(u64, &str)> {
 }
 
 fn size_text(bytes: u64) -> String {
-    let unit = [(GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB")].into_iter().find(|(unit, _)| bytes >= *unit && bytes % unit == 0);
+    let unit =
+        [(GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB")].into_iter().find(|(unit, _)| bytes >= *unit && bytes % unit == 0);
     match unit {
         Some((unit, name)) => format!("{}{name}", bytes / unit),
         None => bytes.to_string(),

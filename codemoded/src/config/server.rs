@@ -76,7 +76,9 @@ pub enum Malformed {
     Url(String),
     #[error("`{0}` is no origin; write a scheme and a host and no path, such as \"https://console.example.com\"")]
     Origin(String),
-    #[error("`{0}` is no host; write a name or address, with a port if only that one is meant, such as \"mcp.internal\"")]
+    #[error(
+        "`{0}` is no host; write a name or address, with a port if only that one is meant, such as \"mcp.internal\""
+    )]
     Host(String),
     #[error("`{0}` is no network; write an address and its bits, such as \"127.0.0.1/32\"")]
     Network(String),
@@ -276,7 +278,11 @@ impl TryFrom<String> for Network {
 
     fn try_from(text: String) -> Result<Self, Malformed> {
         let Ok(net) = text.parse::<IpNet>() else { return Err(Malformed::Network(text)) };
-        if net.trunc() == net { Ok(Self(net)) } else { Err(Malformed::LooseNetwork { given: text, meant: net.trunc() }) }
+        if net.trunc() == net {
+            Ok(Self(net))
+        } else {
+            Err(Malformed::LooseNetwork { given: text, meant: net.trunc() })
+        }
     }
 }
 

@@ -184,9 +184,10 @@ impl Provider for Setting {
     }
 
     fn data(&self) -> Result<Map<Profile, Dict>, Error> {
-        let nested = self.key.steps().iter().rfold(self.value.clone(), |inner, step| {
-            Value::Dict(Tag::Default, Dict::from([(step.clone(), inner)]))
-        });
+        let nested =
+            self.key.steps().iter().rfold(self.value.clone(), |inner, step| {
+                Value::Dict(Tag::Default, Dict::from([(step.clone(), inner)]))
+            });
         Ok(Profile::Default.collect(nested.into_dict().unwrap_or_default()))
     }
 }

@@ -30,7 +30,9 @@ impl Summary {
 
     fn count(&mut self, merged: &Merged, node: &Value, path: &KeyPath) {
         match node {
-            Value::Dict(_, members) => members.iter().for_each(|(key, value)| self.count(merged, value, &path.key(key))),
+            Value::Dict(_, members) => {
+                members.iter().for_each(|(key, value)| self.count(merged, value, &path.key(key)))
+            }
             Value::Array(_, items) if items.iter().any(|item| item.as_dict().is_some()) => {
                 items.iter().enumerate().for_each(|(index, item)| self.count(merged, item, &path.index(index)));
             }
@@ -39,13 +41,11 @@ impl Summary {
             | Value::Char(..)
             | Value::Bool(..)
             | Value::Num(..)
-            | Value::Empty(..) => {
-                match merged.figment.get_metadata(node.tag()).map_or(Origin::File, Origin::of) {
-                    Origin::File => self.from_file += 1,
-                    Origin::Environment => self.from_environment.push(path.to_string()),
-                    Origin::Flag => self.from_flags.push(path.to_string()),
-                }
-            }
+            | Value::Empty(..) => match merged.figment.get_metadata(node.tag()).map_or(Origin::File, Origin::of) {
+                Origin::File => self.from_file += 1,
+                Origin::Environment => self.from_environment.push(path.to_string()),
+                Origin::Flag => self.from_flags.push(path.to_string()),
+            },
         }
     }
 }
