@@ -1,0 +1,97 @@
+//! The configuration: what an operator wrote, checked once. Whoever holds a [`Config`] need not check anything again.
+//!
+//! [`Sources`] are merged, typed by `raw`, whose types are the only list of keys, and checked against each other and
+//! the file system. All faults are found in one go, each with its place.
+
+mod fault;
+mod identity;
+mod json;
+mod limits;
+mod place;
+mod plugins;
+mod policy;
+mod quantity;
+mod raw;
+mod reading;
+mod reference;
+mod secret;
+mod server;
+mod sources;
+mod summary;
+
+#[cfg(test)]
+mod tests;
+
+pub use fault::{ConfigFault, Problem};
+pub use identity::{Identity, Proxy};
+pub use place::{KeyPath, Place, Position};
+pub use plugins::PluginSpec;
+pub use policy::{Policy, Reference, Rego};
+pub use secret::Secret;
+pub use server::{AllowedHost, EndpointPath, Listen, Network, Origin, PublicUrl, Server};
+pub use sources::{Flag, Sources};
+pub use summary::Summary;
+
+use std::path;
+
+use crate::limits::Limits;
+use reading::Reading;
+
+/// Only valid values; every path is absolute.
+#[derive(Debug)]
+pub struct Config {
+    pub server: Server,
+    pub identity: Identity,
+    pub policy: Policy,
+    pub disabled: Vec<Disabled>,
+    pub limits: Limits,
+    pub plugins: Vec<PluginSpec>,
+    pub summary: Summary,
+}
+
+/// The ID of a capability that nobody shall see.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Disabled {
+    pub id: String,
+    /// Where the configuration names it, for messages.
+    pub place: String,
+}
+
+/// How clients reach the daemon that this configuration is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transport {
+    Http,
+    /// One local client, which started the daemon.
+    Stdio,
+}
+
+impl Config {
+    /// Reads and checks all sources, or tells every fault in the order of the file.
+    pub fn load(sources: &Sources, transport: Transport) -> Result<Self, Vec<ConfigFault>> {
+        let merged = sources.merge()?;
+        let folder = path::absolute(sources.file()).ok().and_then(|file| file.parent().map(path::Path::to_owned));
+        let mut reading = Reading::new(merged, folder.unwrap_or_default());
+        let root: raw::Root = reading.read(&KeyPath::root());
+
+        let server = Server::check(&mut reading, root.server);
+        let identity = Identity::check(&mut reading, root.identity, &server.listen, transport);
+        let policy = Policy::check(&mut reading, root.policy);
+        let disabled = disabled(&mut reading, root.catalog.disabled);
+        let limits = limits::check(&root.limits);
+        let plugins = plugins::check(&mut reading, root.plugin_dirs, root.plugins);
+        let summary = Summary::of(reading.merged());
+        match (identity, policy, reading.is_sound()) {
+            (Some(identity), Some(policy), true) => {
+                Ok(Self { server, identity, policy, disabled, limits, plugins, summary })
+            }
+            (_, _, _) => Err(reading.into_faults()),
+        }
+    }
+}
+
+fn disabled(reading: &mut Reading, list: raw::List<String>) -> Vec<Disabled> {
+    let key = KeyPath::new(["catalog", "disabled"]);
+    let ids = server::once_each(reading, &key, list);
+    let place = |index: usize| format!("{}: {}", reading.place(&key.index(index)), key.index(index));
+    ids.into_iter().enumerate().map(|(index, id)| Disabled { id, place: place(index) }).collect()
+}

@@ -1,0 +1,104 @@
+//! What is wrong with a configuration, and where: a file with line and column, an environment variable or a flag.
+
+use std::io;
+use std::path::PathBuf;
+
+use super::place::{KeyPath, Place};
+
+/// One fault, told in one line: the place, the key, what is wrong and how to mend it.
+#[derive(Debug, thiserror::Error)]
+#[error("{place}: {}{problem}", key.prefix())]
+pub struct ConfigFault {
+    pub place: Place,
+    pub key: KeyPath,
+    #[source]
+    pub problem: Problem,
+}
+
+/// What is wrong with a key or its value.
+#[derive(Debug, thiserror::Error)]
+pub enum Problem {
+    #[error("cannot read the configuration file")]
+    UnreadableConfiguration(#[source] io::Error),
+    #[error("not TOML: {0}")]
+    Syntax(String),
+    #[error("unknown key{}", mend_name(given, known))]
+    UnknownKey { given: String, known: Vec<&'static str> },
+    #[error("unknown choice `{given}`{}", mend_name(given, known))]
+    UnknownChoice { given: String, known: Vec<&'static str> },
+    #[error("expected {expected}, found {found}")]
+    WrongType { expected: String, found: &'static str },
+    /// A value's own type says what it wants.
+    #[error("{0}")]
+    Refused(String),
+    #[error("missing; {mend}")]
+    Missing { mend: &'static str },
+    #[error("empty; {mend}")]
+    Empty { mend: &'static str },
+    #[error("`{given}` stands twice; the first is at {first}")]
+    Repeated { given: String, first: Place },
+    #[error("no {what} at `{}`", path.display())]
+    NotFound { what: &'static str, path: PathBuf },
+    #[error("cannot read `{}`", path.display())]
+    Unreadable { path: PathBuf, source: io::Error },
+    #[error("`{}` holds more than {max_bytes} bytes, or bytes that are not UTF-8", path.display())]
+    NoText { path: PathBuf, max_bytes: u64 },
+    #[error(
+        "no `{library}` in {}; a name without a slash is looked up in `plugin_dirs`, one with a slash is a path",
+        listed(dirs)
+    )]
+    NotInDirs { library: String, dirs: Vec<PathBuf> },
+    #[error("a number here must be finite")]
+    NotFinite,
+    #[error(
+        "`static` would let everyone who reaches {listen} be `{subject}`; listen on a loopback address, choose another \
+         mode, or set `identity.danger_allow_non_loopback = true`"
+    )]
+    OpenToAll { listen: String, subject: String },
+    #[error(
+        "a peer on loopback is any local process, so `{peer}` needs a shared secret as well; set \
+         `identity.shared_secret_file`"
+    )]
+    NeedsSecret { peer: String },
+    #[error("the secret must be {min} to 256 visible ASCII characters, since the proxy sends it as a header")]
+    WeakSecret { min: usize },
+    #[error("standard input has no peers; with `--stdio` only `mode = \"static\"` works")]
+    StdioNeedsStatic,
+}
+
+impl ConfigFault {
+    /// The order in which an operator reads the file; faults from elsewhere follow.
+    pub(super) fn reading_order(&self) -> (bool, Option<(usize, usize)>) {
+        match &self.place {
+            Place::File { position, .. } => (false, position.map(|at| (at.line, at.column))),
+            Place::Override { .. } => (true, None),
+        }
+    }
+}
+
+/// The known name that was probably meant, or all of them.
+fn mend_name(given: &str, known: &[&'static str]) -> String {
+    let near = known
+        .iter()
+        .map(|name| (strsim::osa_distance(given, name), *name))
+        .filter(|(distance, name)| *distance <= 1 + name.len() / 4)
+        .min();
+    match near {
+        Some((_, name)) => format!("; did you mean `{name}`?"),
+        None if known.is_empty() => String::new(),
+        None => format!("; known here: {}", quoted(known)),
+    }
+}
+
+fn quoted(names: &[&str]) -> String {
+    let mut sorted = names.to_vec();
+    sorted.sort_unstable();
+    sorted.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+}
+
+fn listed(dirs: &[PathBuf]) -> String {
+    if dirs.is_empty() {
+        return "`plugin_dirs`, which is empty".to_owned();
+    }
+    dirs.iter().map(|dir| format!("`{}`", dir.display())).collect::<Vec<_>>().join(", ")
+}

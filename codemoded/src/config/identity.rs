@@ -1,0 +1,116 @@
+//! Which identity mode is configured, and that it cannot be had by everyone who reaches the daemon.
+
+use std::sync::Arc;
+
+use http::HeaderName;
+
+use super::fault::Problem;
+use super::place::KeyPath;
+use super::reading::Reading;
+use super::secret::Secret;
+use super::server::{Listen, Network};
+use super::{Transport, json, raw, reference};
+use crate::identity::{Subject, SubjectId};
+use crate::value::{Map, Value};
+
+/// Exactly one way to know the caller.
+#[derive(Debug)]
+pub enum Identity {
+    /// Every request is this subject's.
+    Static(Subject),
+    Proxy(Proxy),
+}
+
+/// A reverse proxy says who calls.
+#[derive(Debug)]
+pub struct Proxy {
+    pub header: HeaderName,
+    pub groups_header: Option<HeaderName>,
+    /// Whose header is believed; never empty.
+    pub peers: Vec<Network>,
+    /// Always there where a peer can be on loopback.
+    pub shared_secret: Option<Secret>,
+}
+
+impl Identity {
+    pub(super) fn check(reading: &mut Reading, given: raw::Moded, listen: &Listen, by: Transport) -> Option<Self> {
+        let section = KeyPath::new(["identity"]);
+        if given.is_none() {
+            reading.missing(section, "say who the callers are in an `[identity]` section, such as `mode = \"static\"`");
+            return None;
+        }
+        let head: raw::IdentityHead = reading.read(&section);
+        match head.mode {
+            Some(raw::IdentityMode::Static) => static_subject(reading, &section, listen, by).map(Self::Static),
+            Some(raw::IdentityMode::Proxy) => {
+                if by == Transport::Stdio {
+                    reading.fault(section.key("mode"), Problem::StdioNeedsStatic);
+                }
+                proxy(reading, &section).map(Self::Proxy)
+            }
+            None => {
+                reading.missing(section.key("mode"), "set `mode` to \"static\" or \"proxy\"");
+                None
+            }
+        }
+    }
+}
+
+fn static_subject(reading: &mut Reading, section: &KeyPath, listen: &Listen, by: Transport) -> Option<Subject> {
+    let raw: raw::StaticIdentity = reading.read(section);
+    let claims = claims(reading, &section.key("claims"), raw.claims);
+    let Some(id) = raw.subject else {
+        reading.missing(section.key("subject"), "set the name that every caller has, such as `subject = \"local\"`");
+        return None;
+    };
+    let exposed = by == Transport::Http && !listen.is_loopback();
+    if exposed && !raw.danger_allow_non_loopback {
+        reading.fault(section.key("mode"), open_to_all(listen, &id));
+    }
+    Some(Subject { id, claims: Arc::new(claims) })
+}
+
+fn open_to_all(listen: &Listen, id: &SubjectId) -> Problem {
+    Problem::OpenToAll { listen: listen.to_string(), subject: id.to_string() }
+}
+
+fn claims(reading: &mut Reading, key: &KeyPath, table: json::Table) -> Map {
+    let json = json::table(reading, key, table);
+    let mut claims = Map::new();
+    for (name, member) in json {
+        match Value::from_serde(&member) {
+            Ok(value) => drop(claims.insert(name, value)),
+            Err(_) => reading.fault(key.key(&name), Problem::NotFinite),
+        }
+    }
+    claims
+}
+
+fn proxy(reading: &mut Reading, section: &KeyPath) -> Option<Proxy> {
+    let raw: raw::ProxyIdentity = reading.read(section);
+    let peers = peers(reading, &section.key("peers"), &raw.peers);
+    let secret_key = section.key("shared_secret_file");
+    let shared_secret = raw.shared_secret_file.as_ref().and_then(|file| shared_secret(reading, &secret_key, file));
+    let on_loopback = peers.iter().find(|peer| peer.meets_loopback());
+    if let (Some(peer), None) = (on_loopback, &raw.shared_secret_file) {
+        reading.fault(section.key("peers"), Problem::NeedsSecret { peer: peer.to_string() });
+    }
+    let Some(header) = raw.header else {
+        reading.missing(section.key("header"), "name the header in which the proxy sends the subject");
+        return None;
+    };
+    Some(Proxy { header, groups_header: raw.groups_header, peers, shared_secret })
+}
+
+fn peers(reading: &mut Reading, key: &KeyPath, list: &raw::List<Network>) -> Vec<Network> {
+    if list.is_empty() {
+        reading.missing(key.clone(), "list the networks of the proxy, such as `peers = [\"10.0.0.7/32\"]`");
+    }
+    list.iter().flatten().copied().collect()
+}
+
+fn shared_secret(reading: &mut Reading, key: &KeyPath, file: &str) -> Option<Secret> {
+    let read = reference::read_text(&reading.absolute(file))
+        .and_then(|text| Secret::new(text).map_err(|_| Problem::WeakSecret { min: Secret::MIN_BYTES }));
+    read.map_err(|problem| reading.fault(key.clone(), problem)).ok()
+}

@@ -1,0 +1,188 @@
+//! The file as it is written: every key, its type and its bounds. An absent key is `None`; nothing is decided here.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::str::FromStr;
+
+use figment::value::Value;
+use http::HeaderName;
+use serde::de::{Error as _, IgnoredAny};
+use serde::{Deserialize, Deserializer};
+
+use super::plugins::InstanceName;
+use super::policy::Reference;
+use super::quantity::{Count, Period, Size};
+use super::server::{AllowedHost, EndpointPath, Listen, Network, Origin, PublicUrl};
+use crate::identity::SubjectId;
+
+/// An array; an element whose fault is already told is `None`.
+pub(super) type List<T> = Vec<Option<T>>;
+
+/// A section whose keys depend on its mode.
+pub(super) type Moded = Option<IgnoredAny>;
+
+/// The largest value that one frame between daemon and worker may carry.
+const FRAME: u64 = 64 << 20;
+const TEBIBYTE: u64 = 1 << 40;
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
+pub(super) struct Root {
+    pub(super) plugin_dirs: List<String>,
+    pub(super) server: Server,
+    pub(super) identity: Moded,
+    pub(super) policy: Moded,
+    pub(super) catalog: Catalog,
+    pub(super) limits: Limits,
+    pub(super) plugins: List<Plugin>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
+pub(super) struct Server {
+    pub(super) listen: Option<Listen>,
+    pub(super) path: Option<EndpointPath>,
+    pub(super) public_url: Option<PublicUrl>,
+    pub(super) trusted_origins: List<Origin>,
+    pub(super) allowed_hosts: List<AllowedHost>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum IdentityMode {
+    Static,
+    Proxy,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, expecting = "a table")]
+pub(super) struct IdentityHead {
+    pub(super) mode: Option<IdentityMode>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
+pub(super) struct StaticIdentity {
+    #[serde(rename = "mode")]
+    _mode: IgnoredAny,
+    #[serde(deserialize_with = "subject")]
+    pub(super) subject: Option<SubjectId>,
+    pub(super) claims: BTreeMap<String, Value>,
+    pub(super) danger_allow_non_loopback: bool,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
+pub(super) struct ProxyIdentity {
+    #[serde(rename = "mode")]
+    _mode: IgnoredAny,
+    #[serde(deserialize_with = "parsed")]
+    pub(super) header: Option<HeaderName>,
+    #[serde(deserialize_with = "parsed")]
+    pub(super) groups_header: Option<HeaderName>,
+    pub(super) peers: List<Network>,
+    pub(super) shared_secret_file: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PolicyMode {
+    Rego,
+    AllowAll,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, expecting = "a table")]
+pub(super) struct PolicyHead {
+    pub(super) mode: Option<PolicyMode>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
+pub(super) struct RegoPolicy {
+    #[serde(rename = "mode")]
+    _mode: IgnoredAny,
+    pub(super) modules: List<String>,
+    pub(super) data: List<String>,
+    pub(super) execute: Option<Reference>,
+    pub(super) discover: Option<Reference>,
+    pub(super) reason: Option<Reference>,
+    pub(super) danger_builtins: List<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
+pub(super) struct AllowAllPolicy {
+    #[serde(rename = "mode")]
+    _mode: IgnoredAny,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
+pub(super) struct Catalog {
+    pub(super) disabled: List<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
+pub(super) struct Limits {
+    pub(super) max_source_bytes: Option<Size<1, FRAME>>,
+    pub(super) max_execution_steps: Option<Count<1_000_000_000_000>>,
+    pub(super) max_execution_time: Option<Period>,
+    pub(super) max_native_calls: Option<Count<1_000_000_000>>,
+    pub(super) max_parallel_calls: Option<Count<1_000>>,
+    /// Values are read by recursion, here and in the client's JSON parser.
+    pub(super) max_value_depth: Option<Count<100>>,
+    pub(super) max_value_bytes: Option<Size<1, FRAME>>,
+    pub(super) max_intermediate_value_bytes: Option<Size<1, TEBIBYTE>>,
+    pub(super) max_result_bytes: Option<Size<1, FRAME>>,
+    /// The interpreter does not start in less.
+    pub(super) max_worker_memory: Option<Size<{ 32 << 20 }, TEBIBYTE>>,
+    pub(super) max_call_time: Option<Period>,
+    pub(super) max_handlers: Option<Count<10_000>>,
+    pub(super) max_concurrent_executions: Option<Count<10_000>>,
+    pub(super) max_concurrent_executions_per_subject: Option<Count<10_000>>,
+    pub(super) max_queued_executions: Option<Count<1_000_000>>,
+    pub(super) max_search_query_bytes: Option<Size<1, FRAME>>,
+    pub(super) max_search_results: Option<Count<20_000>>,
+    pub(super) max_request_bytes: Option<Size<1, FRAME>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
+pub(super) struct Plugin {
+    pub(super) name: Option<InstanceName>,
+    pub(super) library: Option<String>,
+    pub(super) config: BTreeMap<String, Value>,
+}
+
+impl<'de> Deserialize<'de> for IdentityMode {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        choice(deserializer, &["static", "proxy"], &[Self::Static, Self::Proxy])
+    }
+}
+
+impl<'de> Deserialize<'de> for PolicyMode {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        choice(deserializer, &["rego", "allow-all"], &[Self::Rego, Self::AllowAll])
+    }
+}
+
+/// By name only: a derived enum would also take a variant's number.
+fn choice<'de, D: Deserializer<'de>, T: Copy>(
+    deserializer: D,
+    names: &'static [&'static str],
+    choices: &[T],
+) -> Result<T, D::Error> {
+    let given = String::deserialize(deserializer)?;
+    let chosen = names.iter().zip(choices).find(|(name, _)| **name == given);
+    chosen.map(|(_, choice)| *choice).ok_or_else(|| D::Error::unknown_variant(&given, names))
+}
+
+fn subject<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SubjectId>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    SubjectId::new(&text).map(Some).map_err(D::Error::custom)
+}
+
+fn parsed<'de, D: Deserializer<'de>, T: FromStr<Err: Display>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    text.parse().map(Some).map_err(|cause| D::Error::custom(format_args!("`{text}`: {cause}")))
+}

@@ -1,0 +1,301 @@
+//! Where the daemon listens, and which hosts, origins and networks it believes.
+
+use std::fmt;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::str::FromStr as _;
+
+use http::Uri;
+use http::uri::Authority;
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+use serde::Deserialize;
+
+use super::fault::Problem;
+use super::place::KeyPath;
+use super::raw;
+use super::reading::Reading;
+
+/// The HTTP side.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Server {
+    pub listen: Listen,
+    pub path: EndpointPath,
+    pub public_url: Option<PublicUrl>,
+    pub trusted_origins: Vec<Origin>,
+    pub allowed_hosts: Vec<AllowedHost>,
+}
+
+/// Where to listen.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub enum Listen {
+    /// Port 0 takes any free one.
+    Tcp(SocketAddr),
+}
+
+/// The path of the MCP endpoint: a slash, then unreserved characters.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct EndpointPath(String);
+
+/// The endpoint as clients reach it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct PublicUrl(Uri);
+
+/// What a browser sends as `Origin`, compared by scheme, host and port.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
+#[serde(try_from = "String")]
+pub struct Origin {
+    scheme: String,
+    host: String,
+    /// Absent only where the scheme has no default.
+    port: Option<u16>,
+}
+
+/// A host name, with a port where only that one is meant.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
+#[serde(try_from = "String")]
+pub struct AllowedHost {
+    pub host: String,
+    pub port: Option<u16>,
+}
+
+/// A network of peers, `ADDRESS/BITS`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct Network(IpNet);
+
+/// A text that is not what its key wants.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Malformed {
+    #[error("`{0}` is no address and port; write an IP address and a port, such as \"127.0.0.1:8787\"")]
+    Listen(String),
+    #[error("`{0}` is no path; write a slash and then letters, digits or any of `-._~/`, such as \"/mcp\"")]
+    Path(String),
+    #[error("`{0}` is no http or https URL without query and user, such as \"https://mcp.example.com/mcp\"")]
+    Url(String),
+    #[error("`{0}` is no origin; write a scheme and a host and no path, such as \"https://console.example.com\"")]
+    Origin(String),
+    #[error(
+        "`{0}` is no host; write a name or address, with a port if only that one is meant, such as \"mcp.internal\""
+    )]
+    Host(String),
+    #[error("`{0}` is no network; write an address and its bits, such as \"127.0.0.1/32\"")]
+    Network(String),
+    #[error("`{given}` has bits outside its mask; did you mean \"{meant}\"?")]
+    LooseNetwork { given: String, meant: IpNet },
+}
+
+impl Server {
+    pub(super) fn check(reading: &mut Reading, raw: raw::Server) -> Self {
+        let section = KeyPath::new(["server"]);
+        let trusted_origins = once_each(reading, &section.key("trusted_origins"), raw.trusted_origins);
+        let allowed_hosts = once_each(reading, &section.key("allowed_hosts"), raw.allowed_hosts);
+        Self {
+            listen: raw.listen.unwrap_or_default(),
+            path: raw.path.unwrap_or_default(),
+            public_url: raw.public_url,
+            trusted_origins,
+            allowed_hosts,
+        }
+    }
+}
+
+/// The elements, each a fault where it stands a second time.
+pub(super) fn once_each<T: PartialEq + fmt::Display>(
+    reading: &mut Reading,
+    key: &KeyPath,
+    list: raw::List<T>,
+) -> Vec<T> {
+    let mut kept: Vec<(usize, T)> = Vec::new();
+    for (index, element) in list.into_iter().enumerate() {
+        let Some(element) = element else { continue };
+        match kept.iter().find(|(_, other)| *other == element) {
+            Some((first, _)) => {
+                let first = reading.place(&key.index(*first));
+                reading.fault(key.index(index), Problem::Repeated { given: element.to_string(), first });
+            }
+            None => kept.push((index, element)),
+        }
+    }
+    kept.into_iter().map(|(_, element)| element).collect()
+}
+
+impl Listen {
+    /// Whether only this machine can connect.
+    pub fn is_loopback(&self) -> bool {
+        match self {
+            Self::Tcp(address) => address.ip().to_canonical().is_loopback(),
+        }
+    }
+}
+
+impl Default for Listen {
+    fn default() -> Self {
+        Self::Tcp(SocketAddr::from((Ipv4Addr::LOCALHOST, 8787)))
+    }
+}
+
+impl TryFrom<String> for Listen {
+    type Error = Malformed;
+
+    fn try_from(text: String) -> Result<Self, Malformed> {
+        text.parse().map(Self::Tcp).map_err(|_| Malformed::Listen(text))
+    }
+}
+
+impl fmt::Display for Listen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(address) => address.fmt(f),
+        }
+    }
+}
+
+impl EndpointPath {
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Default for EndpointPath {
+    fn default() -> Self {
+        Self("/mcp".to_owned())
+    }
+}
+
+impl TryFrom<String> for EndpointPath {
+    type Error = Malformed;
+
+    fn try_from(text: String) -> Result<Self, Malformed> {
+        let unreserved = |c: char| c.is_ascii_alphanumeric() || "-._~/".contains(c);
+        let sound = text.starts_with('/') && text.chars().all(unreserved) && !text.contains("//");
+        let sound = sound && (text.len() == 1 || !text.ends_with('/'));
+        if sound { Ok(Self(text)) } else { Err(Malformed::Path(text)) }
+    }
+}
+
+impl PublicUrl {
+    pub fn uri(&self) -> &Uri {
+        &self.0
+    }
+
+    pub fn origin(&self) -> Origin {
+        Origin::new(self.0.scheme_str().unwrap_or_default(), self.0.host().unwrap_or_default(), self.0.port_u16())
+    }
+}
+
+impl TryFrom<String> for PublicUrl {
+    type Error = Malformed;
+
+    fn try_from(text: String) -> Result<Self, Malformed> {
+        let uri = Uri::from_str(&text).ok().filter(|uri| {
+            let web = matches!(uri.scheme_str(), Some("http" | "https"));
+            web && uri.authority().is_some_and(is_plain) && uri.query().is_none() && !text.contains('#')
+        });
+        uri.map(Self).ok_or(Malformed::Url(text))
+    }
+}
+
+impl fmt::Display for PublicUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl Origin {
+    fn new(scheme: &str, host: &str, port: Option<u16>) -> Self {
+        let scheme = scheme.to_ascii_lowercase();
+        let default_port = match scheme.as_str() {
+            "http" => Some(80),
+            "https" => Some(443),
+            _ => None,
+        };
+        Self { scheme, host: host.to_ascii_lowercase(), port: port.or(default_port) }
+    }
+
+    /// Reads an `Origin` header's value; nothing where it is opaque (`null`) or malformed.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (scheme, rest) = text.split_once("://")?;
+        let authority: Authority = rest.parse().ok().filter(is_plain)?;
+        let sound = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+            && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c));
+        sound.then(|| Self::new(scheme, authority.host(), authority.port_u16()))
+    }
+}
+
+impl TryFrom<String> for Origin {
+    type Error = Malformed;
+
+    fn try_from(text: String) -> Result<Self, Malformed> {
+        Self::parse(&text).ok_or(Malformed::Origin(text))
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}://{}", self.scheme, self.host)?;
+        self.port.map_or(Ok(()), |port| write!(f, ":{port}"))
+    }
+}
+
+impl TryFrom<String> for AllowedHost {
+    type Error = Malformed;
+
+    fn try_from(text: String) -> Result<Self, Malformed> {
+        let authority: Option<Authority> = text.parse().ok().filter(is_plain);
+        let authority = authority.ok_or(Malformed::Host(text))?;
+        Ok(Self { host: authority.host().to_ascii_lowercase(), port: authority.port_u16() })
+    }
+}
+
+impl fmt::Display for AllowedHost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.host)?;
+        self.port.map_or(Ok(()), |port| write!(f, ":{port}"))
+    }
+}
+
+impl Network {
+    pub fn net(self) -> IpNet {
+        self.0
+    }
+
+    /// Whether any loopback address is in it.
+    pub fn meets_loopback(&self) -> bool {
+        const MAPPED: Ipv6Addr = Ipv4Addr::new(127, 0, 0, 0).to_ipv6_mapped();
+        let loopback = [
+            Ipv4Net::new_assert(Ipv4Addr::new(127, 0, 0, 0), 8).into(),
+            Ipv6Net::new_assert(Ipv6Addr::LOCALHOST, 128).into(),
+            Ipv6Net::new_assert(MAPPED, 104).into(),
+        ];
+        loopback.iter().any(|net: &IpNet| net.contains(&self.0) || self.0.contains(net))
+    }
+}
+
+impl TryFrom<String> for Network {
+    type Error = Malformed;
+
+    fn try_from(text: String) -> Result<Self, Malformed> {
+        let Ok(net) = text.parse::<IpNet>() else { return Err(Malformed::Network(text)) };
+        if net.trunc() == net {
+            Ok(Self(net))
+        } else {
+            Err(Malformed::LooseNetwork { given: text, meant: net.trunc() })
+        }
+    }
+}
+
+impl fmt::Display for Network {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A host, perhaps a port, and no user; a port that is written is a number.
+fn is_plain(authority: &Authority) -> bool {
+    let text = authority.as_str();
+    let end = text.strip_prefix(authority.host());
+    !authority.host().is_empty()
+        && end.is_some_and(|end| end.is_empty() || (end.starts_with(':') && authority.port_u16().is_some()))
+}
