@@ -2,6 +2,9 @@
 //! `ARCHITECTURE.md` beside this crate says where things are and what must hold.
 
 pub mod failure;
+pub mod generation;
 pub mod identity;
 pub mod limits;
+pub mod mcp;
+pub mod run;
 pub mod value;
