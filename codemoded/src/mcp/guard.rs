@@ -84,7 +84,7 @@ impl Guard {
 fn own_hosts(listener: SocketAddr) -> Vec<AllowedHost> {
     let (address, port) = (listener.ip().to_canonical(), listener.port());
     match address {
-        _ if address.is_unspecified() => loopback_names().into_iter().map(|name| AllowedHost::any_port(name)).collect(),
+        _ if address.is_unspecified() => loopback_names().into_iter().map(AllowedHost::any_port).collect(),
         _ if address.is_loopback() => {
             vec![AllowedHost::on_port(Host::address(address), port), AllowedHost::on_port(Host::localhost(), port)]
         }

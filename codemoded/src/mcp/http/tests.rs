@@ -117,7 +117,7 @@ fn read_reply(socket: &mut Socket) -> Reply {
         bytes.extend(&part[..count]);
     };
     let head = String::from_utf8(bytes[..end].to_vec()).unwrap();
-    let status = head[9..12].parse().unwrap();
+    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
     let length = head.lines().find_map(|line| line.to_ascii_lowercase().strip_prefix("content-length: ")?.parse().ok());
     let mut body = bytes[end..].to_vec();
     let length: usize = length.unwrap_or(0);

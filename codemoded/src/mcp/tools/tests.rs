@@ -27,6 +27,13 @@ fn descriptions_stay_under_what_clients_cut() {
 }
 
 #[test]
+fn the_three_tools_cost_a_model_less_than_a_thousand_tokens() {
+    let text = serde_json::to_string(&definitions(65_536)).unwrap();
+    let tokens = tiktoken_rs::o200k_base().unwrap().encode_ordinary(&text).len();
+    assert!(tokens < 1000, "{tokens} tokens");
+}
+
+#[test]
 fn inputs_are_one_required_string_and_nothing_else() {
     for tool in Tool::ALL {
         let expected = json!({
