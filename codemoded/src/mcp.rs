@@ -1,0 +1,84 @@
+//! MCP's view of the daemon: three tools, over HTTP and over stdio.
+//!
+//! The one place where a [`Failure`] becomes text for a client.
+
+pub mod body;
+pub mod guard;
+pub mod http;
+pub mod server;
+pub mod stdio;
+pub mod tools;
+
+use std::fmt::Write as _;
+
+use crate::failure::Failure;
+use crate::run::Calls;
+
+/// Bytes of a text that a program, the interpreter or a binding diagnostic brings.
+const MAX_TEXT_BYTES: usize = 2048;
+
+/// Bytes of a text that a handler or a policy author published, or that a client sent.
+const MAX_PUBLISHED_BYTES: usize = 256;
+
+/// Capabilities that the second line names.
+const MAX_NAMED: usize = 20;
+
+/// What ends a text that was cut.
+const CUT: &str = "...";
+
+/// What the client reads of a failure.
+pub fn text(failure: &Failure) -> String {
+    match failure {
+        Failure::Unauthenticated => "unauthenticated".to_owned(),
+        Failure::NotFound => "capability not found".to_owned(),
+        Failure::InvalidProgram(detail) => format!("invalid program: {}", printable(detail, MAX_TEXT_BYTES)),
+        Failure::InvalidArguments(detail) => {
+            format!("invalid capability arguments: {}", printable(detail, MAX_TEXT_BYTES))
+        }
+        Failure::Denied(reason) => published("permission denied", reason.as_deref()),
+        Failure::Policy => "authorization policy failure".to_owned(),
+        Failure::Limit(limit) => format!("resource limit exceeded: {}", limit.name()),
+        Failure::Capability(message) => published("capability failed", message.as_deref()),
+        Failure::Cancelled => "context canceled".to_owned(),
+        Failure::Internal => "internal failure".to_owned(),
+    }
+}
+
+/// What the client reads of a failed run: the failure, and what may have been changed before it.
+pub fn run_text(failure: &Failure, calls: &Calls) -> String {
+    let mut text = text(failure);
+    if calls.made == 0 {
+        return text;
+    }
+    // Writing to a string cannot fail.
+    let _ = write!(text, "\ncalls made: {}", calls.made);
+    for (index, (name, times)) in calls.changing.iter().take(MAX_NAMED).enumerate() {
+        let _ = write!(text, "{} {name} ×{times}", if index == 0 { "; may have changed:" } else { "," });
+    }
+    if calls.changing.len() > MAX_NAMED {
+        text.push_str(", …");
+    }
+    text
+}
+
+/// The text on one line, within a bound, cut between two characters.
+fn printable(text: &str, max_bytes: usize) -> String {
+    let clean: String = text.chars().map(|char| if char.is_control() { ' ' } else { char }).collect();
+    if clean.len() <= max_bytes {
+        return clean;
+    }
+    let end = clean.floor_char_boundary(max_bytes.saturating_sub(CUT.len()));
+    let (kept, _) = clean.split_at(end);
+    format!("{kept}{CUT}")
+}
+
+/// A blank message leaves the failure bare.
+fn published(failure: &str, message: Option<&str>) -> String {
+    match message.map(|message| printable(message, MAX_PUBLISHED_BYTES)) {
+        Some(message) if !message.trim().is_empty() => format!("{failure}: {message}"),
+        Some(_) | None => failure.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,125 @@
+//! One connection, HTTP/1.1 or HTTP/2 in clear text, from accept to close.
+//!
+//! A connection that is answering nothing is closed after a while, whatever it is doing instead: saying nothing,
+//! sending a request's head byte by byte, or half of HTTP/2's preface. One watch over the number of requests in hand
+//! covers all of these, in both versions.
+
+use std::any::Any;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, HttpBody};
+use http::{Request, Response};
+use http_body_util::BodyExt;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto::Builder;
+use hyper_util::service::TowerToHyperService;
+use tokio::net::TcpStream;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use tower_http::catch_panic::CatchPanicLayer;
+
+use super::endpoint::Endpoint;
+use super::refusal::Refusal;
+
+/// Until the first request's head is there.
+const FIRST_HEAD: Duration = Duration::from_secs(15);
+
+/// Between requests. Longer than proxies keep an idle connection (nginx: 60 s), so that they close first and never
+/// send a request into a connection that is just being closed.
+const IDLE: Duration = Duration::from_secs(75);
+
+/// An HTTP/2 peer that is gone shows by not answering a ping.
+const PING: Duration = Duration::from_secs(20);
+
+/// Requests in hand at once on one HTTP/2 connection.
+const MAX_STREAMS: u32 = 100;
+
+/// Serves one connection until it closes, is idle for too long, or has nothing in hand while the server drains.
+pub(super) async fn serve(stream: TcpStream, peer: SocketAddr, endpoint: Arc<Endpoint>, draining: CancellationToken) {
+    let (in_hand, mut watched) = watch::channel(0_usize);
+    let service = Router::new()
+        .fallback(move |request: Request<Body>| answer(Arc::clone(&endpoint), InHand::new(&in_hand), peer, request))
+        .layer(CatchPanicLayer::custom(|_: Box<dyn Any + Send>| Refusal::Panic.into_response()));
+    let builder = builder();
+    let connection = builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(service));
+    let mut connection = std::pin::pin!(connection);
+    let mut drain = std::pin::pin!(draining.cancelled());
+    let mut drained = false;
+    loop {
+        tokio::select! {
+            closed = connection.as_mut() => {
+                if let Err(error) = closed {
+                    tracing::debug!(%peer, %error, "a connection broke off");
+                }
+                return;
+            }
+            () = idle(&mut watched) => return,
+            () = drain.as_mut(), if !drained => {
+                drained = true;
+                connection.as_mut().graceful_shutdown();
+            }
+        }
+    }
+}
+
+fn builder() -> Builder<TokioExecutor> {
+    let mut builder = Builder::new(TokioExecutor::new());
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(None);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(MAX_STREAMS)
+        .keep_alive_interval(Some(PING))
+        .keep_alive_timeout(PING);
+    builder
+}
+
+async fn answer(endpoint: Arc<Endpoint>, in_hand: InHand, peer: SocketAddr, request: Request<Body>) -> Response<Body> {
+    let response = endpoint.answer(peer, request).await;
+    // A body of known size is in memory and handed over at once; a stream is in hand until it ends.
+    if response.body().size_hint().exact().is_some() {
+        return response;
+    }
+    response.map(|body| {
+        Body::new(body.map_frame(move |frame| {
+            let _held = &in_hand;
+            frame
+        }))
+    })
+}
+
+/// Returns once nothing has been in hand for the allowed time.
+async fn idle(watched: &mut watch::Receiver<usize>) {
+    let mut patience = FIRST_HEAD;
+    loop {
+        let busy = *watched.borrow_and_update() > 0;
+        let changed = tokio::select! {
+            changed = watched.changed() => changed,
+            () = tokio::time::sleep(patience), if !busy => return,
+        };
+        if changed.is_err() {
+            // The service is gone, and with it the connection.
+            return std::future::pending().await;
+        }
+        patience = IDLE;
+    }
+}
+
+/// Counts one request for as long as it lives.
+struct InHand(watch::Sender<usize>);
+
+impl InHand {
+    fn new(count: &watch::Sender<usize>) -> Self {
+        count.send_modify(|count| *count += 1);
+        Self(count.clone())
+    }
+}
+
+impl Drop for InHand {
+    fn drop(&mut self) {
+        self.0.send_modify(|count| *count -= 1);
+    }
+}

@@ -1,0 +1,172 @@
+//! The stdio transport: one client, one subject, one message a line.
+//!
+//! Lines pass the same check as HTTP bodies before the protocol library reads them: it would answer what it cannot
+//! parse in its own way, and read some texts differently from us. So it sits between two pipes in memory, and only
+//! what is answered comes out on standard output.
+
+use std::io;
+
+use rmcp::service::ServerInitializeError;
+use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader, duplex};
+use tokio::sync::mpsc;
+
+use super::body::{Code, Rejection, check};
+use super::server::Server;
+use super::text;
+use crate::failure::Failure;
+use crate::limits::Limit;
+
+/// Bytes between the check and the library, each way.
+const PIPE_BYTES: usize = 64 * 1024;
+
+/// Refusals that may wait for standard output.
+const MAX_WAITING: usize = 16;
+
+/// Why the transport ended other than by the client closing it.
+#[derive(Debug, thiserror::Error)]
+pub enum StdioError {
+    #[error("reading or writing standard input or output")]
+    Io(#[from] io::Error),
+    #[error("opening the conversation")]
+    Handshake(#[source] Box<ServerInitializeError>),
+    #[error("the server broke off")]
+    Broken(#[source] tokio::task::JoinError),
+}
+
+/// Serves on this process's standard input and output until the client closes the first.
+pub async fn serve_stdio(server: Server) -> Result<(), StdioError> {
+    let (input, output) = rmcp::transport::stdio_pipes();
+    serve(server, input, output).await
+}
+
+/// Serves on any two streams.
+pub async fn serve(
+    server: Server,
+    input: impl AsyncRead + Unpin,
+    output: impl AsyncWrite + Unpin,
+) -> Result<(), StdioError> {
+    let max_bytes = server.max_request_bytes();
+    let (passing, passed) = duplex(PIPE_BYTES);
+    let (answering, answers) = duplex(PIPE_BYTES);
+    let (refusing, refusals) = mpsc::channel(MAX_WAITING);
+    let reading = feed(BufReader::new(input), passing, refusing, max_bytes);
+    let writing = emit(BufReader::new(answers), refusals, output);
+    let ((), (), ()) = tokio::try_join!(converse(server, passed, answering), reading, writing)?;
+    Ok(())
+}
+
+async fn converse(
+    server: Server,
+    input: impl AsyncRead + Send + Unpin + 'static,
+    output: impl AsyncWrite + Send + Unpin + 'static,
+) -> Result<(), StdioError> {
+    match rmcp::serve_server(server, (input, output)).await {
+        Ok(running) => running.waiting().await.map(drop).map_err(StdioError::Broken),
+        // A client that leaves before it says anything wants nothing.
+        Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
+        Err(error) => Err(StdioError::Handshake(Box::new(error))),
+    }
+}
+
+/// Hands on the lines that pass the check. Ends, and with it the conversation, where the input does.
+async fn feed(
+    mut input: impl AsyncBufRead + Unpin,
+    mut passing: impl AsyncWrite + Unpin,
+    refusing: mpsc::Sender<String>,
+    max_bytes: usize,
+) -> Result<(), StdioError> {
+    while let Some(line) = next_line(&mut input, max_bytes).await? {
+        let checked = match line.as_deref() {
+            Ok(line) if line.trim_ascii().is_empty() => continue,
+            Ok(line) => check(line),
+            Err(TooLong) => Err(too_large()),
+        };
+        let sent = match (checked, line) {
+            (Ok(_), Ok(mut line)) => {
+                line.push(b'\n');
+                passing.write_all(&line).await.is_ok()
+            }
+            (Err(rejection), _) => refusing.send(rejection.to_json()).await.is_ok(),
+            (Ok(_), Err(TooLong)) => false,
+        };
+        if !sent {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Writes what the library answers and what the check refused, one line each.
+async fn emit(
+    answers: impl AsyncBufRead + Unpin,
+    mut refusals: mpsc::Receiver<String>,
+    mut output: impl AsyncWrite + Unpin,
+) -> Result<(), StdioError> {
+    let mut answers = answers.lines();
+    let mut refusing = true;
+    loop {
+        let line = tokio::select! {
+            answer = answers.next_line() => answer?,
+            refusal = refusals.recv(), if refusing => match refusal {
+                Some(refusal) => Some(refusal),
+                None => {
+                    refusing = false;
+                    continue;
+                }
+            },
+        };
+        let Some(mut line) = line else {
+            break;
+        };
+        line.push('\n');
+        output.write_all(line.as_bytes()).await?;
+        output.flush().await?;
+    }
+    // The library has ended; what was refused before is still owed.
+    while let Some(mut refusal) = refusals.recv().await {
+        refusal.push('\n');
+        output.write_all(refusal.as_bytes()).await?;
+    }
+    Ok(output.flush().await?)
+}
+
+struct TooLong;
+
+/// The next line without its end, or that it is too long, in which case it has been skipped.
+async fn next_line(
+    input: &mut (impl AsyncBufRead + Unpin),
+    max_bytes: usize,
+) -> io::Result<Option<Result<Vec<u8>, TooLong>>> {
+    let mut line = Vec::new();
+    let most = u64::try_from(max_bytes).unwrap_or(u64::MAX).saturating_add(1);
+    if (&mut *input).take(most).read_until(b'\n', &mut line).await? == 0 {
+        return Ok(None);
+    }
+    if line.last() == Some(&b'\n') {
+        line.pop();
+    } else if line.len() > max_bytes {
+        skip_line(input).await?;
+    }
+    Ok(Some(if line.len() > max_bytes { Err(TooLong) } else { Ok(line) }))
+}
+
+async fn skip_line(input: &mut (impl AsyncBufRead + Unpin)) -> io::Result<()> {
+    loop {
+        let rest = input.fill_buf().await?;
+        let (used, ended) = match rest.iter().position(|byte| *byte == b'\n') {
+            Some(at) => (at + 1, true),
+            None => (rest.len(), rest.is_empty()),
+        };
+        input.consume(used);
+        if ended {
+            return Ok(());
+        }
+    }
+}
+
+fn too_large() -> Rejection {
+    Rejection::new(None, Code::InvalidRequest, text(&Failure::Limit(Limit::MaxRequestBytes)))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,57 @@
+use super::*;
+use crate::generation::{Catalog, Current, Generation};
+use crate::identity::{Subject, SubjectId};
+use crate::limits::Limits;
+use crate::run::Runs;
+
+/// What comes out where these lines go in and the client then closes its end.
+fn converse(lines: &[&str]) -> Vec<serde_json::Value> {
+    let limits = Limits { max_request_bytes: 500, ..Limits::default() };
+    let current = Current::new(Generation { catalog: Catalog::default(), limits });
+    let subject = Subject::new(SubjectId::new("local").unwrap());
+    let server = Server::new(current, Runs::default()).for_subject(subject);
+    let input: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let mut output = Vec::new();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(serve(server, input.as_bytes(), &mut output)).unwrap();
+    String::from_utf8(output).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
+const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+
+#[track_caller]
+fn with_id(answers: &[serde_json::Value], id: i64) -> &serde_json::Value {
+    answers.iter().find(|answer| answer["id"] == id).unwrap_or_else(|| panic!("no answer to {id} in {answers:?}"))
+}
+
+#[test]
+fn a_conversation_is_answered_line_by_line() {
+    let call =
+        r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"execute","arguments":{"source":"x"}}}"#;
+    let answers = converse(&[INITIALIZE, INITIALIZED, "", call]);
+    assert_eq!(with_id(&answers, 0)["result"]["protocolVersion"], "2025-11-25");
+    let result = &with_id(&answers, 1)["result"]["structuredContent"];
+    assert_eq!(*result, serde_json::json!({ "result": ["local", "x"] }));
+}
+
+#[test]
+fn the_stateless_era_needs_no_handshake() {
+    let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#;
+    assert_eq!(with_id(&converse(&[call]), 1)["result"]["tools"].as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn what_is_no_message_is_answered_and_the_conversation_goes_on() {
+    let long = format!(r#"{{"jsonrpc":"2.0","id":9,"method":"{}"}}"#, "x".repeat(500));
+    let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+    let answers = converse(&[INITIALIZE, INITIALIZED, "{", "[]", &long, ping]);
+    let codes: Vec<_> = answers.iter().filter_map(|answer| answer["error"]["code"].as_i64()).collect();
+    assert_eq!(codes, [-32700, -32600, -32600]);
+    assert_eq!(with_id(&answers, 1)["result"], serde_json::json!({}));
+}
+
+#[test]
+fn a_client_that_says_nothing_is_no_error() {
+    assert_eq!(converse(&[]), Vec::<serde_json::Value>::new());
+}
