@@ -18,6 +18,7 @@ mod secret;
 mod server;
 mod sources;
 mod summary;
+mod workers;
 
 #[cfg(test)]
 mod tests;
@@ -31,6 +32,7 @@ pub use secret::Secret;
 pub use server::{AllowedHost, EndpointPath, Listen, Network, Origin, PublicUrl, Server};
 pub use sources::{Flag, Sources};
 pub use summary::Summary;
+pub use workers::{Sandbox, Workers};
 
 use std::path;
 
@@ -40,10 +42,13 @@ use reading::Reading;
 /// Only valid values; every path is absolute.
 #[derive(Debug)]
 pub struct Config {
+    /// The file's folder; paths in the file are relative to it.
+    pub folder: path::PathBuf,
     pub server: Server,
     pub identity: Identity,
     pub policy: Policy,
     pub disabled: Vec<Disabled>,
+    pub workers: Workers,
     pub limits: Limits,
     pub plugins: Vec<PluginSpec>,
     pub summary: Summary,
@@ -70,19 +75,21 @@ impl Config {
     pub fn load(sources: &Sources, transport: Transport) -> Result<Self, Vec<ConfigFault>> {
         let merged = sources.merge()?;
         let folder = path::absolute(sources.file()).ok().and_then(|file| file.parent().map(path::Path::to_owned));
-        let mut reading = Reading::new(merged, folder.unwrap_or_default());
+        let folder = folder.unwrap_or_default();
+        let mut reading = Reading::new(merged, folder.clone());
         let root: raw::Root = reading.read(&KeyPath::root());
 
         let server = Server::check(&mut reading, root.server);
         let identity = Identity::check(&mut reading, root.identity, &server.listen, transport);
         let policy = Policy::check(&mut reading, root.policy);
         let disabled = disabled(&mut reading, root.catalog.disabled);
+        let workers = workers::check(&root.workers);
         let limits = limits::check(&root.limits);
         let plugins = plugins::check(&mut reading, root.plugin_dirs, root.plugins);
         let summary = Summary::of(reading.merged());
         match (identity, policy, reading.is_sound()) {
             (Some(identity), Some(policy), true) => {
-                Ok(Self { server, identity, policy, disabled, limits, plugins, summary })
+                Ok(Self { folder, server, identity, policy, disabled, workers, limits, plugins, summary })
             }
             (_, _, _) => Err(reading.into_faults()),
         }

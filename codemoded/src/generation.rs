@@ -2,14 +2,19 @@
 
 use std::io;
 use std::sync::Arc;
+use std::time::Instant;
 
-use crate::capability::catalog::Catalog;
+use crate::capability::Capability;
+use crate::capability::catalog::{Catalog, Description};
+use crate::capability::search::SearchResponse;
+use crate::failure::Failure;
+use crate::identity::Subject;
 use crate::limits::Limits;
 use crate::plugin::Plugins;
-use crate::policy::Policy;
+use crate::policy::{Asked, Policy};
 use crate::worker::manifest::{self, ManifestError};
-use crate::worker::Outfit;
 use crate::worker::protocol::Budgets;
+use crate::worker::{Outfit, Pool, Start};
 
 /// Everything that a request is served with. A run keeps the generation that it began with.
 #[derive(Debug)]
@@ -18,7 +23,9 @@ pub struct Generation {
     pub policy: Policy,
     pub plugins: Plugins,
     pub limits: Limits,
-    pub outfit: Outfit,
+    pub pool: Pool,
+    /// In the order of the workers' map.
+    numbered: Vec<Arc<Capability>>,
 }
 
 /// The generation in force; cheap to clone.
@@ -35,13 +42,56 @@ pub enum GenerationError {
 }
 
 impl Generation {
-    pub fn new(catalog: Catalog, policy: Policy, plugins: Plugins, limits: Limits) -> Result<Self, GenerationError> {
-        let entries: Vec<_> =
-            catalog.iter().map(|each| (each.name.as_str(), each.input.source().to_string())).collect();
+    /// Puts the parts together; `pool` starts the workers that are given this catalog.
+    pub fn new(
+        catalog: Catalog,
+        policy: Policy,
+        plugins: Plugins,
+        limits: Limits,
+        start: Start,
+        confine: bool,
+        pool: impl FnOnce(Outfit) -> Pool,
+    ) -> Result<Self, GenerationError> {
+        let entries: Vec<_> = catalog.iter().map(|each| (each.name.as_str(), each.input.source().to_owned())).collect();
         let manifest = manifest::write(entries.into_iter()).map_err(GenerationError::Manifest)?;
         let manifest = Arc::new(manifest::seal(&manifest).map_err(GenerationError::Seal)?);
-        let outfit = Outfit { manifest, budgets: Budgets::from(&limits) };
-        Ok(Self { catalog, policy, plugins, limits, outfit })
+        let pool = pool(Outfit { manifest, budgets: Budgets::from(&limits), start, confine });
+        let numbered = catalog.iter().map(Arc::clone).collect();
+        Ok(Self { catalog, numbered, policy, plugins, limits, pool })
+    }
+
+    /// The capability that workers know by this number.
+    pub fn numbered(&self, number: u32) -> Option<&Arc<Capability>> {
+        self.numbered.get(usize::try_from(number).ok()?)
+    }
+
+    /// What `search_api` answers for a subject.
+    pub async fn search(&self, subject: &Subject, query: &str) -> Result<SearchResponse, Failure> {
+        let mut matches = self.catalog.matching(query, &self.limits)?;
+        if self.policy.discovers() {
+            let asked = matches.capabilities().into_iter().map(|each| Asked::from(&**each)).collect();
+            matches.retain(&self.policy.visible(subject, asked, self.discovery_deadline()).await);
+        }
+        Ok(matches.response(&self.limits))
+    }
+
+    /// What `describe_api` answers for a subject.
+    pub async fn describe(&self, subject: &Subject, name: &str) -> Result<Description, Failure> {
+        let capability = self.catalog.get(name).ok_or(Failure::NotFound)?;
+        match self.shows(subject, capability).await {
+            true => self.catalog.describe(name).ok_or(Failure::NotFound),
+            false => Err(Failure::NotFound),
+        }
+    }
+
+    /// Whether a capability is there for a subject.
+    pub async fn shows(&self, subject: &Subject, capability: &Capability) -> bool {
+        let policy = &self.policy;
+        !policy.discovers() || policy.discover(subject, Asked::from(capability), self.discovery_deadline()).await
+    }
+
+    fn discovery_deadline(&self) -> Instant {
+        Instant::now() + self.limits.max_call_time
     }
 }
 

@@ -2,10 +2,17 @@
 //! `ARCHITECTURE.md` beside this crate says where things are and what must hold.
 
 pub mod capability;
+pub mod cli;
+pub mod config;
+pub mod daemon;
 pub mod failure;
+pub mod generation;
 pub mod identity;
 pub mod limits;
+pub mod mcp;
 pub mod plugin;
+pub mod policy;
 pub mod program;
+pub mod run;
 pub mod value;
 pub mod worker;

@@ -9,5 +9,5 @@ fn main() -> ExitCode {
     if let Some(code) = codemoded::plugin::probe::child_entry() {
         return code;
     }
-    ExitCode::SUCCESS
+    codemoded::cli::main()
 }

@@ -22,7 +22,7 @@ use crate::identity::Subject;
 use crate::limits::Limit;
 use crate::value::{Bounds, JsonFault, Value, read};
 use crate::worker::protocol::{Answer, Claim, FromWorker, ToWorker};
-use crate::worker::{Cause, Spawner, Worker, WorkerFault};
+use crate::worker::{Cause, Worker, WorkerFault};
 use admission::{Admission, Slot};
 use call::{Call, Caller};
 use ledger::Ledger;
@@ -31,7 +31,6 @@ use ledger::Ledger;
 #[derive(Clone, Debug)]
 pub struct Runs {
     generations: Current,
-    spawner: Spawner,
     admission: Admission,
 }
 
@@ -71,8 +70,8 @@ impl fmt::Display for RunId {
 }
 
 impl Runs {
-    pub fn new(generations: Current, spawner: Spawner) -> Self {
-        Self { generations, spawner, admission: Admission::default() }
+    pub fn new(generations: Current) -> Self {
+        Self { generations, admission: Admission::default() }
     }
 
     /// Runs one program to its end, whatever that is. Dropping the future ends the run.
@@ -107,7 +106,7 @@ impl Runs {
             return Err(Failure::Limit(Limit::MaxSourceBytes));
         }
         let slot = self.admission.admit(&caller.subject.id, limits).await.map_err(Failure::Limit)?;
-        let worker = Worker::start(&self.spawner, &caller.generation.outfit).await;
+        let worker = caller.generation.pool.take().await;
         let worker = worker.map_err(|fault| internal(&fault))?;
         let mut serving = Serving { worker: Some((worker, slot)) };
         let Some((worker, _)) = &mut serving.worker else { return Err(Failure::Internal) };
@@ -157,7 +156,7 @@ async fn converse(
         };
         match frame {
             FromWorker::Call { call, capability, caught, arguments } => {
-                let capability = caller.generation.catalog.numbered(capability).ok_or(WorkerFault::OutOfTurn)?;
+                let capability = caller.generation.numbered(capability).ok_or(WorkerFault::OutOfTurn)?;
                 if call != attempted || in_flight.len() >= limits.max_parallel_calls {
                     return Err(WorkerFault::OutOfTurn);
                 }
@@ -169,7 +168,7 @@ async fn converse(
             }
             FromWorker::Returned(json) => return Ok(result(&json, caller.generation)),
             FromWorker::Failed(claim) => return Ok(Err(claimed(claim))),
-            FromWorker::Ready => return Err(WorkerFault::OutOfTurn),
+            FromWorker::Ready(_) => return Err(WorkerFault::OutOfTurn),
         }
     }
 }

@@ -38,8 +38,7 @@ pub struct Outfit {
 }
 
 /// How workers are started.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Start {
     /// Each worker is its own re-execution of the daemon's program.
     #[default]

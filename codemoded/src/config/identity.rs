@@ -114,3 +114,15 @@ fn shared_secret(reading: &mut Reading, key: &KeyPath, file: &str) -> Option<Sec
         .and_then(|text| Secret::new(text).map_err(|_| Problem::WeakSecret { min: Secret::MIN_BYTES }));
     read.map_err(|problem| reading.fault(key.clone(), problem)).ok()
 }
+
+impl std::fmt::Display for Identity {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Static(subject) => write!(f, "static: {}", subject.id),
+            Self::Proxy(proxy) => {
+                let peers: Vec<_> = proxy.peers.iter().map(ToString::to_string).collect();
+                write!(f, "proxy: {} from {}", proxy.header, peers.join(", "))
+            }
+        }
+    }
+}

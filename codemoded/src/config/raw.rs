@@ -13,7 +13,9 @@ use super::plugins::InstanceName;
 use super::policy::Reference;
 use super::quantity::{Count, Period, Size};
 use super::server::{AllowedHost, EndpointPath, Listen, Network, Origin, PublicUrl};
+use super::workers::Sandbox;
 use crate::identity::SubjectId;
+use crate::worker::Start;
 
 /// An array; an element whose fault is already told is `None`.
 pub(super) type List<T> = Vec<Option<T>>;
@@ -33,6 +35,7 @@ pub(super) struct Root {
     pub(super) identity: Moded,
     pub(super) policy: Moded,
     pub(super) catalog: Catalog,
+    pub(super) workers: Workers,
     pub(super) limits: Limits,
     pub(super) plugins: List<Plugin>,
 }
@@ -123,6 +126,14 @@ pub(super) struct Catalog {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default, expecting = "a table")]
+pub(super) struct Workers {
+    pub(super) ready: Option<Count<1_000>>,
+    pub(super) start: Option<Start>,
+    pub(super) sandbox: Option<Sandbox>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
 pub(super) struct Limits {
     pub(super) max_source_bytes: Option<Size<1, FRAME>>,
     pub(super) max_execution_steps: Option<Count<1_000_000_000_000>>,
@@ -163,6 +174,18 @@ impl<'de> Deserialize<'de> for IdentityMode {
 impl<'de> Deserialize<'de> for PolicyMode {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         choice(deserializer, &["rego", "allow-all"], &[Self::Rego, Self::AllowAll])
+    }
+}
+
+impl<'de> Deserialize<'de> for Start {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        choice(deserializer, &["exec", "fork"], &[Self::Exec, Self::Fork])
+    }
+}
+
+impl<'de> Deserialize<'de> for Sandbox {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        choice(deserializer, &["require", "prefer", "danger_off"], &[Self::Require, Self::Prefer, Self::DangerOff])
     }
 }
 

@@ -21,7 +21,7 @@ use serde_json::{Value as Json, json};
 use super::tools::{Tool, definitions};
 use super::{MAX_PUBLISHED_BYTES, printable, run_text, text};
 use crate::failure::Failure;
-use crate::generation::{Current, Generation};
+use crate::generation::Current;
 use crate::identity::Subject;
 use crate::run::{Report, Request as RunRequest, Runs};
 use crate::value::{Map, Value};
@@ -78,20 +78,12 @@ impl Server {
         }
     }
 
-    async fn search(&self, query: String) -> CallToolResult {
-        let generation = self.current.get();
-        // Ranking a large catalog takes milliseconds, which the runtime's threads do not have.
-        let search = move || {
-            let Generation { catalog, limits, .. } = &*generation;
-            catalog.search(&query, limits, |candidates| vec![true; candidates.len()])
-        };
-        answer(tokio::task::spawn_blocking(search).await.unwrap_or(Err(Failure::Internal)))
+    async fn search(&self, subject: &Subject, query: &str) -> CallToolResult {
+        answer(self.current.get().search(subject, query).await)
     }
 
-    async fn describe(&self, name: String) -> CallToolResult {
-        let generation = self.current.get();
-        let describe = move || generation.catalog.describe(&name).ok_or(Failure::NotFound);
-        answer(tokio::task::spawn_blocking(describe).await.unwrap_or(Err(Failure::Internal)))
+    async fn describe(&self, subject: &Subject, name: &str) -> CallToolResult {
+        answer(self.current.get().describe(subject, name).await)
     }
 
     async fn execute(&self, subject: Subject, source: String, context: &RequestContext<RoleServer>) -> CallToolResult {
@@ -190,8 +182,8 @@ impl ServerHandler for Server {
             Err(fault) => return Ok(failed(format!("invalid tool arguments: {fault}")).into()),
         };
         let result = match tool {
-            Tool::SearchApi => self.search(argument).await,
-            Tool::DescribeApi => self.describe(argument).await,
+            Tool::SearchApi => self.search(&subject, &argument).await,
+            Tool::DescribeApi => self.describe(&subject, &argument).await,
             Tool::Execute => self.execute(subject, argument, &context).await,
         };
         Ok(result.into())

@@ -52,11 +52,8 @@ impl Language {
 }
 
 fn surface() -> GlobalsBuilder {
-    let mut globals = GlobalsBuilder::extended_by(&[
-        LibraryExtension::Filter,
-        LibraryExtension::Map,
-        LibraryExtension::SetType,
-    ]);
+    let mut globals =
+        GlobalsBuilder::extended_by(&[LibraryExtension::Filter, LibraryExtension::Map, LibraryExtension::SetType]);
     builtins::functions(&mut globals);
     native::functions(&mut globals);
     globals.namespace("json", json::functions);

@@ -80,8 +80,14 @@ pub(super) const METHODS: [(&str, &str, &str); 22] = [
 /// How the interpreter words a Python form that it does not have, and what to write instead.
 pub(super) const FORMS: [(&str, &str); 7] = [
     ("unexpected symbol '**'", "there is no `**`; use `math.pow(x, y)` for floats, or multiply"),
-    ("unexpected keyword 'for', expected symbol ')'", "there are no generator expressions; write a list, `[f(x) for x in xs]`"),
-    ("expected f-string expression end", "f-strings take no format such as `:.2f` or `!r`; round with `math.round`, or use `repr(x)`"),
+    (
+        "unexpected keyword 'for', expected symbol ')'",
+        "there are no generator expressions; write a list, `[f(x) for x in xs]`",
+    ),
+    (
+        "expected f-string expression end",
+        "f-strings take no format such as `:.2f` or `!r`; round with `math.round`, or use `repr(x)`",
+    ),
     ("unexpected string literal", "strings are joined with `+`"),
     ("unexpected symbol ':='", "there is no `:=`; assign on a line of its own"),
     ("unexpected symbol '@'", "there are no decorators; call the function where you need it"),

@@ -110,8 +110,7 @@ impl Callable {
             let converted = value::argument(argument, context.budgets(), name);
             given.insert(name.to_owned(), converted.map_err(|unsupported| unsupported.claim(&refuse))?);
         }
-        let input = context.input(&self.entry).ok_or(Claim::InvalidProgram(String::new()))?;
-        let bound = input.bind(given).map_err(|diagnostic| refuse(&diagnostic))?;
+        let bound = context.input(&self.entry).bind(given).map_err(|diagnostic| refuse(&diagnostic))?;
         value::arguments(bound, context.budgets()).map_err(|unsupported| unsupported.claim(&refuse))
     }
 

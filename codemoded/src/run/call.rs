@@ -12,8 +12,10 @@ use crate::generation::Generation;
 use crate::identity::Subject;
 use crate::limits::{Limit, Limits};
 use crate::plugin::{CallError, CallRequest};
-use crate::policy::{Decision, Question};
+use crate::policy::{Asked, Decision, Question};
 use crate::value::{JsonError, JsonFault, Map, Value, read};
+use tokio_util::sync::CancellationToken;
+
 use crate::worker::protocol::{CallFailure, FailureCode};
 
 /// Whose run a call belongs to.
@@ -55,6 +57,9 @@ impl Call<'_> {
     async fn steps(&self, arguments: &[u8]) -> Result<Vec<u8>, Failure> {
         let limits = &self.caller.generation.limits;
         let bound = self.bind(arguments, limits)?;
+        if !self.caller.generation.shows(self.caller.subject, &self.capability).await {
+            return Err(Failure::NotFound);
+        }
         self.authorize(&bound).await?;
         let output = self.dispatch(bound, limits).await?;
         self.check(&output, limits)
@@ -73,10 +78,8 @@ impl Call<'_> {
     async fn authorize(&self, arguments: &Map) -> Result<(), Failure> {
         let question = Question {
             subject: self.caller.subject.clone(),
-            id: self.capability.id.clone(),
-            name: self.capability.name.clone(),
-            hints: self.capability.hints,
-            arguments: arguments.clone(),
+            capability: Asked::from(&*self.capability),
+            arguments: Arc::new(arguments.clone()),
         };
         match self.caller.generation.policy.decide(question, self.caller.deadline).await {
             Decision::Allow => Ok(()),
@@ -91,12 +94,15 @@ impl Call<'_> {
     async fn dispatch(&self, arguments: Map, limits: &Limits) -> Result<Vec<u8>, Failure> {
         let instance = self.caller.generation.plugins.get(&self.capability.plugin).ok_or(Failure::Internal)?;
         self.caller.ledger.dispatched(&self.capability);
+        let run = self.caller.run.to_string();
+        let arguments = Value::Map(arguments).to_json();
         let request = CallRequest {
-            capability: self.capability.name.as_str().to_owned(),
-            subject: self.caller.subject.id.clone(),
-            run: self.caller.run.to_string(),
-            arguments: Value::Map(arguments).to_json(),
+            capability: self.capability.name.as_str(),
+            subject: &self.caller.subject.id,
+            run: &run,
+            arguments: &arguments,
             deadline: (Instant::now() + limits.max_call_time).min(self.caller.deadline),
+            cancel: CancellationToken::new(),
         };
         instance.call(request).await.map_err(|error| self.failed(error))
     }

@@ -37,6 +37,7 @@ fn sections() -> Vec<(&'static str, Vec<&'static str>)> {
         ("identity", keys::<raw::ProxyIdentity>()),
         ("policy", keys::<raw::RegoPolicy>()),
         ("catalog", keys::<raw::Catalog>()),
+        ("workers", keys::<raw::Workers>()),
         ("limits", keys::<raw::Limits>()),
     ]
 }

@@ -1,0 +1,286 @@
+//! The commands. All take the same configuration and go through the same code as a request.
+
+use std::error::Error;
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Instant;
+
+use clap::{Parser, Subcommand};
+use tokio_util::sync::CancellationToken;
+use tracing_subscriber::EnvFilter;
+
+use crate::config::{Config, ConfigFault, Flag, Identity, Sources, Transport};
+use crate::daemon::{Daemon, StartError, drain};
+use crate::failure::Failure;
+use crate::generation::Generation;
+use crate::identity::{Subject, SubjectId};
+use crate::mcp::stdio::{StdioError, serve_stdio};
+use crate::mcp::{run_text, text};
+use crate::run::Request;
+use crate::value::{Bounds, Value, read};
+
+/// One MCP endpoint whose tools find typed capabilities and run small programs that compose them.
+#[derive(Debug, Parser)]
+#[command(version, about)]
+struct Arguments {
+    /// The configuration file.
+    #[arg(long, global = true, value_name = "FILE", default_value = "codemode.toml")]
+    config: PathBuf,
+    /// Listens here instead of at `server.listen`.
+    #[arg(long, value_name = "ADDR:PORT")]
+    listen: Option<String>,
+    /// Serves one local client on standard input and output instead of HTTP.
+    #[arg(long)]
+    stdio: bool,
+    /// Which log lines reach standard error, such as `debug` or `codemoded::run=debug,info`.
+    #[arg(long, global = true, value_name = "FILTER", default_value = "warn,codemoded=info")]
+    log: String,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Checks the configuration, loads everything it names, and says what it found.
+    Check,
+    /// Lists the capabilities that programs can call.
+    Catalog,
+    /// Finds capabilities, as `search_api` does.
+    Search {
+        query: String,
+        #[command(flatten)]
+        caller: Caller,
+    },
+    /// Describes one capability, as `describe_api` does.
+    Describe {
+        name: String,
+        #[command(flatten)]
+        caller: Caller,
+    },
+    /// Runs a program, as `execute` does, and prints its result as JSON.
+    Run {
+        /// The program; `-` reads standard input.
+        file: PathBuf,
+        #[command(flatten)]
+        caller: Caller,
+    },
+}
+
+/// For whom a command is carried out.
+#[derive(Debug, clap::Args)]
+struct Caller {
+    /// The subject; where the identity is static, its subject is the default.
+    #[arg(long, value_name = "ID")]
+    subject: Option<String>,
+    /// A JSON file with the claims that the policy sees.
+    #[arg(long, value_name = "FILE")]
+    claims: Option<PathBuf>,
+}
+
+/// Why a command ended without doing what it is for.
+#[derive(Debug, thiserror::Error)]
+enum CommandError {
+    #[error("{}", lines(.0))]
+    Config(Vec<ConfigFault>),
+    #[error(transparent)]
+    Start(#[from] StartError),
+    #[error("cannot start the runtime")]
+    Runtime(#[source] std::io::Error),
+    #[error("cannot read `{}`", .0.display())]
+    Read(PathBuf, #[source] std::io::Error),
+    #[error("`{}` must hold one JSON object", .0.display())]
+    Claims(PathBuf),
+    #[error("say for whom with --subject: the identity is not static")]
+    NoSubject,
+    #[error("--subject: {0}")]
+    Subject(crate::identity::InvalidSubject),
+    #[error("--log: not a filter")]
+    Log(#[source] tracing_subscriber::filter::ParseError),
+    #[error("cannot write to standard output")]
+    Write(#[source] std::io::Error),
+    #[error("the conversation on standard input and output broke")]
+    Stdio(#[source] StdioError),
+    /// What the client of a request would read.
+    #[error("{0}")]
+    Failed(String),
+}
+
+fn lines(faults: &[ConfigFault]) -> String {
+    faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+}
+
+/// Reads the arguments, does what they say, and gives the exit code (`sysexits.h`: 78 for a configuration that cannot
+/// be used).
+pub fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    match carry_out(arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            report(&error);
+            match error {
+                CommandError::Config(_) | CommandError::Start(_) | CommandError::Log(_) => ExitCode::from(78),
+                CommandError::NoSubject | CommandError::Subject(_) => ExitCode::from(64),
+                CommandError::Read(..) | CommandError::Claims(_) => ExitCode::from(66),
+                CommandError::Runtime(_)
+                | CommandError::Write(_)
+                | CommandError::Stdio(_)
+                | CommandError::Failed(_) => ExitCode::FAILURE,
+            }
+        }
+    }
+}
+
+/// One line a fault, and its causes behind the last.
+fn report(error: &CommandError) {
+    let mut text = String::new();
+    for line in error.to_string().lines() {
+        let _ = write!(text, "\nerror: {line}");
+    }
+    let mut cause = error.source();
+    while let Some(next) = cause {
+        let _ = write!(text, ": {next}");
+        cause = next.source();
+    }
+    // Nothing is left to tell where standard error is gone.
+    let _ = writeln!(std::io::stderr(), "{}", text.trim_start());
+}
+
+fn carry_out(arguments: Arguments) -> Result<(), CommandError> {
+    let filter = EnvFilter::try_new(&arguments.log).map_err(CommandError::Log)?;
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    let listen = arguments.listen.map(|value| Flag { name: "--listen".into(), key: "server.listen".into(), value });
+    let sources = Sources::new(arguments.config, std::env::vars_os(), listen);
+    let transport = if arguments.stdio { Transport::Stdio } else { Transport::Http };
+    let config = Config::load(&sources, transport).map_err(CommandError::Config)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(CommandError::Runtime)?;
+    let done = runtime.block_on(async {
+        let daemon = Daemon::start(&config).await?;
+        match arguments.command {
+            None if arguments.stdio => stdio(&daemon, &config).await,
+            None => serve(&daemon, &config).await,
+            Some(Command::Check) => check(&daemon, &config),
+            Some(Command::Catalog) => catalog(&daemon),
+            Some(Command::Search { query, caller }) => search(&daemon, subject(caller, &config)?, &query).await,
+            Some(Command::Describe { name, caller }) => describe(&daemon, subject(caller, &config)?, &name).await,
+            Some(Command::Run { file, caller }) => run(&daemon, subject(caller, &config)?, &file).await,
+        }
+    });
+    // A handler that ignores its cancel signal must not keep the process.
+    runtime.shutdown_background();
+    done
+}
+
+async fn serve(daemon: &Daemon, config: &Config) -> Result<(), CommandError> {
+    let http = daemon.serve_http(config).await?;
+    say(&format!("listening http://{}{}\n", http.address(), config.server.path.as_str()))?;
+    stopped().await.map_err(CommandError::Runtime)?;
+    tracing::info!("stopping: open requests may finish");
+    tokio::select! {
+        () = drain(http) => {}
+        // A second signal ends at once.
+        _ = stopped() => {}
+    }
+    Ok(())
+}
+
+async fn stopped() -> std::io::Result<()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    Ok(())
+}
+
+async fn stdio(daemon: &Daemon, config: &Config) -> Result<(), CommandError> {
+    let Identity::Static(subject) = &config.identity else { return Err(CommandError::NoSubject) };
+    serve_stdio(daemon.server().for_subject(subject.clone())).await.map_err(CommandError::Stdio)
+}
+
+fn check(daemon: &Daemon, config: &Config) -> Result<(), CommandError> {
+    let generation = daemon.current.get();
+    let Generation { catalog, policy, plugins, .. } = &*generation;
+    let loaded: Vec<_> = plugins
+        .instances()
+        .iter()
+        .map(|each| format!("{} {} ({})", each.name(), each.descriptor().version, each.capabilities().len()))
+        .collect();
+    let disabled: Vec<_> = catalog.disabled().iter().map(ToString::to_string).collect();
+    let mut text = format!("configuration  {}\nplugins        {}\n", config.summary, loaded.join(", "));
+    let _ = write!(text, "catalog        {} enabled, {} disabled", catalog.len(), disabled.len());
+    if !disabled.is_empty() {
+        let _ = write!(text, " ({})", disabled.join(", "));
+    }
+    let workers = config.workers;
+    let _ = write!(text, "\npolicy         {}\nidentity       {}\n", policy.summary(), config.identity);
+    let _ =
+        writeln!(text, "workers        {:?}, {} ready, sandbox {:?}", workers.start, workers.ready, workers.sandbox);
+    say(&text)
+}
+
+fn catalog(daemon: &Daemon) -> Result<(), CommandError> {
+    let generation = daemon.current.get();
+    let mut text = String::new();
+    for each in generation.catalog.iter() {
+        let signature = crate::capability::signature::signature(&each.name, &each.input);
+        let _ = writeln!(text, "{signature}\n    {}", each.summary);
+    }
+    say(&text)
+}
+
+async fn search(daemon: &Daemon, subject: Subject, query: &str) -> Result<(), CommandError> {
+    let found = daemon.current.get().search(&subject, query).await;
+    print(&found.map_err(|failure| failed(&failure))?)
+}
+
+async fn describe(daemon: &Daemon, subject: Subject, name: &str) -> Result<(), CommandError> {
+    let described = daemon.current.get().describe(&subject, name).await;
+    print(&described.map_err(|failure| failed(&failure))?)
+}
+
+async fn run(daemon: &Daemon, subject: Subject, file: &Path) -> Result<(), CommandError> {
+    let read = match file.as_os_str() == "-" {
+        true => std::io::read_to_string(std::io::stdin()),
+        false => std::fs::read_to_string(file),
+    };
+    let source = read.map_err(|cause| CommandError::Read(file.to_owned(), cause))?;
+    let request = Request { subject, source, arrived: Instant::now(), cancelled: CancellationToken::new() };
+    let report = daemon.runs.execute(request).await;
+    match report.outcome {
+        Ok(value) => say(&(value.to_json() + "\n")),
+        Err(failure) => Err(CommandError::Failed(run_text(&failure, &report.calls))),
+    }
+}
+
+fn subject(caller: Caller, config: &Config) -> Result<Subject, CommandError> {
+    let mut subject = match (caller.subject, &config.identity) {
+        (Some(id), _) => Subject::new(SubjectId::new(&id).map_err(CommandError::Subject)?),
+        (None, Identity::Static(subject)) => subject.clone(),
+        (None, Identity::Proxy(_)) => return Err(CommandError::NoSubject),
+    };
+    if let Some(file) = caller.claims {
+        let text = std::fs::read(&file).map_err(|cause| CommandError::Read(file.clone(), cause))?;
+        match read(&text, Bounds { max_bytes: 1 << 20, max_depth: 32 }) {
+            Ok(Value::Map(claims)) => subject.claims = claims.into(),
+            Ok(_) | Err(_) => return Err(CommandError::Claims(file)),
+        }
+    }
+    Ok(subject)
+}
+
+fn failed(failure: &Failure) -> CommandError {
+    CommandError::Failed(text(failure))
+}
+
+fn print(value: &impl serde::Serialize) -> Result<(), CommandError> {
+    let json = serde_json::to_string_pretty(value).map_err(|cause| CommandError::Write(cause.into()))?;
+    say(&(json + "\n"))
+}
+
+fn say(text: &str) -> Result<(), CommandError> {
+    let mut out = std::io::stdout();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(CommandError::Write)
+}

@@ -1,0 +1,238 @@
+//! From a checked configuration to a running daemon; the only module that knows all others.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::capability::Id;
+use crate::capability::catalog::{Catalog, CatalogFault, Registration};
+use crate::config::{self, Config, Sandbox};
+use crate::generation::{Current, Generation, GenerationError};
+use crate::identity::Identity;
+use crate::identity::proxy::{InvalidSecret, Proxy, SharedSecret};
+use crate::mcp::guard::Names;
+use crate::mcp::http::{Http, Settings};
+use crate::mcp::server::Server;
+use crate::plugin::{self, PluginFault, PluginSpec, Plugins, THIS_EXECUTABLE};
+use crate::policy::{Policy, PolicyError, PolicySource};
+use crate::run::Runs;
+use crate::worker::protocol::{Confinement, FromWorker, ToWorker};
+use crate::worker::{Pool, Spawner, Worker, WorkerFault};
+
+/// How long the probe run may take.
+const PROBE_TIME: Duration = Duration::from_secs(5);
+/// How long open requests may take to finish when the daemon stops.
+const DRAIN_TIME: Duration = Duration::from_secs(10);
+const PROBE: &str = "def main():\n    return 1\n";
+
+/// Everything that serves requests, whatever the transport.
+#[derive(Debug)]
+pub struct Daemon {
+    pub current: Current,
+    pub runs: Runs,
+}
+
+/// Why the daemon does not start. Each fault is one line.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    #[error("{}", lines(.0))]
+    Plugins(Vec<PluginFault>),
+    #[error("{}", lines(.0))]
+    Catalog(Vec<CatalogFault>),
+    #[error("{}", lines(.0))]
+    Policy(Vec<PolicyError>),
+    #[error("cannot build the generation")]
+    Generation(#[from] GenerationError),
+    #[error("cannot start the thread that starts workers")]
+    Spawner(#[source] io::Error),
+    #[error("the probe run failed")]
+    Probe(#[source] WorkerFault),
+    #[error("the probe run did not return what it must")]
+    WrongProbe,
+    #[error("the probe run did not end within {} seconds", PROBE_TIME.as_secs())]
+    ProbeTime,
+    #[error("workers.sandbox: this system cannot confine workers as required: no {0}")]
+    Sandbox(String),
+    #[error("identity.shared_secret_file: the secret cannot be used")]
+    Secret(#[source] InvalidSecret),
+    #[error("server.listen: cannot listen on `{address}`")]
+    Listen {
+        address: String,
+        #[source]
+        cause: io::Error,
+    },
+    #[error("server: `{0}` cannot be used as a host or origin")]
+    Name(String),
+}
+
+fn lines<T: ToString>(faults: &[T]) -> String {
+    faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+}
+
+impl Daemon {
+    /// Builds the generation that the configuration describes and shows with a probe run that workers work.
+    pub async fn start(config: &Config) -> Result<Self, StartError> {
+        let spawner = Spawner::start().map_err(StartError::Spawner)?;
+        let generation = build(config, &spawner).await?;
+        let current = Current::new(generation);
+        let runs = Runs::new(current.clone());
+        Ok(Self { current, runs })
+    }
+
+    pub fn server(&self) -> Server {
+        Server::new(self.current.clone(), self.runs.clone())
+    }
+
+    /// Listens for HTTP.
+    pub async fn serve_http(&self, config: &Config) -> Result<Http, StartError> {
+        let address = config.server.listen.to_string();
+        let listen = |cause| StartError::Listen { address: address.clone(), cause };
+        let listener = tokio::net::TcpListener::bind(&address).await.map_err(listen)?;
+        let settings = Settings {
+            path: config.server.path.as_str().to_owned(),
+            names: names(&config.server)?,
+            identity: identity(&config.identity)?,
+        };
+        Http::start(listener, settings, self.server()).map_err(listen)
+    }
+}
+
+/// Lets open requests finish.
+pub async fn drain(http: Http) {
+    http.drain(DRAIN_TIME).await;
+}
+
+async fn build(config: &Config, spawner: &Spawner) -> Result<Generation, StartError> {
+    let specs = specs(config);
+    let most = config.limits.max_handlers;
+    let started = tokio::task::spawn_blocking(move || Plugins::start(&specs, most, Path::new(THIS_EXECUTABLE)));
+    let plugins = started.await.map_err(|_| StartError::Plugins(Vec::new()))?.map_err(StartError::Plugins)?;
+    let disabled: Vec<_> = config.disabled.iter().map(|each| (each.place.clone(), Id::new(&each.id))).collect();
+    let catalog = Catalog::build(registrations(&plugins), &disabled).map_err(StartError::Catalog)?;
+    let policy = policy(&config.policy).map_err(StartError::Policy)?;
+    let confine = config.workers.sandbox != Sandbox::DangerOff;
+    let pool = |outfit| Pool::start(spawner.clone(), outfit, config.workers.ready);
+    let generation =
+        Generation::new(catalog, policy, plugins, config.limits.clone(), config.workers.start, confine, pool)?;
+    let confinement = probe(&generation.pool).await?;
+    report_missing(config.workers.sandbox, confinement)?;
+    Ok(generation)
+}
+
+fn specs(config: &Config) -> Vec<PluginSpec> {
+    let folder = config.folder.clone();
+    let spec = |given: &config::PluginSpec| PluginSpec {
+        place: given.place.clone(),
+        name: given.name.clone().unwrap_or_else(|| name_of(&given.library)),
+        library: given.library.clone(),
+        settings: given.settings.clone(),
+        folder: folder.clone(),
+    };
+    config.plugins.iter().map(spec).collect()
+}
+
+/// `libcodemode_records.so` is `records` where the configuration gives it no name.
+fn name_of(library: &Path) -> String {
+    let stem = library.file_stem().unwrap_or_default().to_string_lossy();
+    let stem = stem.strip_prefix("lib").unwrap_or(&stem);
+    stem.strip_prefix("codemode_").unwrap_or(stem).to_owned()
+}
+
+fn registrations(plugins: &Plugins) -> Vec<Registration> {
+    let of = |instance: &Arc<plugin::Instance>| {
+        let (name, library): (Arc<str>, Arc<str>) =
+            (Arc::clone(instance.name()), instance.library().to_string_lossy().into());
+        let capabilities = instance.capabilities().to_vec();
+        capabilities.into_iter().map(move |each| Registration {
+            plugin: Arc::clone(&name),
+            library: Arc::clone(&library),
+            name: each.name,
+            id: each.id,
+            summary: each.summary,
+            description: each.description,
+            search_terms: each.search_terms,
+            hints: crate::capability::Hints {
+                read_only: each.hints.read_only,
+                destructive: each.hints.destructive,
+                idempotent: each.hints.idempotent,
+                open_world: each.hints.open_world,
+            },
+            input: each.input,
+            output: each.output,
+        })
+    };
+    plugins.instances().iter().flat_map(of).collect()
+}
+
+fn policy(config: &config::Policy) -> Result<Policy, Vec<PolicyError>> {
+    let config::Policy::Rego(rego) = config else { return Ok(Policy::AllowAll) };
+    let mut source = PolicySource::read(&rego.modules, &rego.data, rego.execute.as_str().to_owned())?;
+    source.discover = rego.discover.as_ref().map(|reference| reference.as_str().to_owned());
+    source.reason = rego.reason.as_ref().map(|reference| reference.as_str().to_owned());
+    source.danger_builtins.clone_from(&rego.danger_builtins);
+    Policy::load(&source)
+}
+
+async fn probe(pool: &Pool) -> Result<Confinement, StartError> {
+    let conversation = async {
+        let mut worker: Worker = pool.take().await?;
+        worker.send(&ToWorker::Program(PROBE.to_owned())).await?;
+        let answer = worker.receive().await?;
+        let confinement = worker.confinement();
+        worker.end(());
+        Ok((confinement, answer))
+    };
+    match tokio::time::timeout(PROBE_TIME, conversation).await {
+        Ok(Ok((confinement, FromWorker::Returned(json)))) if json == b"1" => Ok(confinement),
+        Ok(Ok(_)) => Err(StartError::WrongProbe),
+        Ok(Err(fault)) => Err(StartError::Probe(fault)),
+        Err(_) => Err(StartError::ProbeTime),
+    }
+}
+
+fn report_missing(sandbox: Sandbox, confinement: Confinement) -> Result<(), StartError> {
+    let parts =
+        [("seccomp", confinement.seccomp), ("landlock", confinement.landlock), ("resource limits", confinement.limits)];
+    let missing: Vec<_> = parts.into_iter().filter(|(_, there)| !there).map(|(name, _)| name).collect();
+    match sandbox {
+        Sandbox::Require if !missing.is_empty() => Err(StartError::Sandbox(missing.join(", "))),
+        Sandbox::Prefer if !missing.is_empty() => {
+            tracing::warn!(missing = missing.join(", "), "this system cannot confine workers fully");
+            Ok(())
+        }
+        Sandbox::DangerOff => {
+            tracing::warn!("workers run without confinement");
+            Ok(())
+        }
+        Sandbox::Require | Sandbox::Prefer => Ok(()),
+    }
+}
+
+fn names(server: &config::Server) -> Result<Names, StartError> {
+    Ok(Names {
+        public: server.public_url.as_ref().map(|url| parsed(&url.origin())).transpose()?,
+        allowed_hosts: server.allowed_hosts.iter().map(parsed).collect::<Result<_, _>>()?,
+        trusted_origins: server.trusted_origins.iter().map(parsed).collect::<Result<_, _>>()?,
+    })
+}
+
+fn parsed<T: std::str::FromStr>(given: &impl ToString) -> Result<T, StartError> {
+    let text = given.to_string();
+    text.parse().map_err(|_| StartError::Name(text))
+}
+
+fn identity(config: &config::Identity) -> Result<Identity, StartError> {
+    match config {
+        config::Identity::Static(subject) => Ok(Identity::Static(subject.clone())),
+        config::Identity::Proxy(proxy) => {
+            let secret = proxy.shared_secret.as_ref().map(|secret| SharedSecret::new(secret.expose()));
+            Ok(Identity::Proxy(Proxy {
+                header: proxy.header.clone(),
+                groups_header: proxy.groups_header.clone(),
+                peers: proxy.peers.iter().map(|network| network.net()).collect(),
+                shared_secret: secret.transpose().map_err(StartError::Secret)?,
+            }))
+        }
+    }
+}
