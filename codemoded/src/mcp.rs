@@ -12,6 +12,7 @@ pub mod tools;
 use std::fmt::Write as _;
 
 use crate::failure::Failure;
+use crate::limits::Limit;
 use crate::run::Calls;
 
 /// Bytes of a text that a program, the interpreter or a binding diagnostic brings.
@@ -37,6 +38,9 @@ pub fn text(failure: &Failure) -> String {
         }
         Failure::Denied(reason) => published("permission denied", reason.as_deref()),
         Failure::Policy => "authorization policy failure".to_owned(),
+        Failure::Limit(Limit::MaxResultBytes) => {
+            "resource limit exceeded: max_result_bytes; filter or summarise in the program".to_owned()
+        }
         Failure::Limit(limit) => format!("resource limit exceeded: {}", limit.name()),
         Failure::Capability(message) => published("capability failed", message.as_deref()),
         Failure::Cancelled => "context canceled".to_owned(),

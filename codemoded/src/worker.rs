@@ -47,6 +47,15 @@ pub enum Start {
     Fork,
 }
 
+impl std::fmt::Display for Start {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Exec => "exec",
+            Self::Fork => "fork",
+        })
+    }
+}
+
 /// A worker that is prepared, confined, and has seen no program yet.
 #[derive(Debug)]
 pub struct Worker {

@@ -24,6 +24,16 @@ pub enum Sandbox {
     DangerOff,
 }
 
+impl std::fmt::Display for Sandbox {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Require => "require",
+            Self::Prefer => "prefer",
+            Self::DangerOff => "danger_off",
+        })
+    }
+}
+
 impl Default for Workers {
     fn default() -> Self {
         Self { ready: 2, start: Start::default(), sandbox: Sandbox::default() }

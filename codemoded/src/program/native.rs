@@ -1,4 +1,4 @@
-#![expect(unsafe_code, reason = "the interpreter's derives implement its own marker traits")]
+#![expect(unsafe_code, clippy::panic, reason = "what the interpreter's derives write")]
 //! Errors as values, and calls in parallel: `attempt`, `call` and `parallel`.
 //!
 //! Every call made here is bound, authorized, counted and dispatched as if made alone; only what becomes of a failure

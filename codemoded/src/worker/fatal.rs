@@ -77,7 +77,9 @@ pub(super) fn catch_stack_overflow(stack_bytes: u64) {
 
 extern "C" fn on_fault(signal: libc::c_int, info: *mut libc::siginfo_t, _context: *mut libc::c_void) {
     // SAFETY: the kernel passes a valid siginfo to a handler installed with SA_SIGINFO.
-    let address = unsafe { (*info).si_addr() } as usize;
+    let info = unsafe { &*info };
+    // SAFETY: the signal is one that carries an address.
+    let address = unsafe { info.si_addr() } as usize;
     if address.abs_diff(STACK_LOW.load(Relaxed)) <= GUARD_BYTES {
         // SAFETY: `_exit` is async-signal-safe and does not return.
         unsafe { libc::_exit(STACK_OVERFLOWED) };

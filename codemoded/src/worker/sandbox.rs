@@ -63,9 +63,10 @@ impl Sandbox {
 
     /// Confines this process as far as the kernel allows, and says how far that is.
     pub(super) fn put_on(&self, budgets: &Budgets) -> Confinement {
-        let limits = limit(budgets).is_ok() && set_dumpable_behavior(DumpableBehavior::NotDumpable).is_ok();
         let privileges = rustix::thread::set_no_new_privs(true).is_ok();
+        // Before the limits, for a ruleset is a descriptor.
         let landlock = forbid_files().unwrap_or(false);
+        let limits = limit(budgets).is_ok() && set_dumpable_behavior(DumpableBehavior::NotDumpable).is_ok();
         // Last, for it forbids the calls above.
         let seccomp = self.filter.as_ref().is_some_and(|filter| seccompiler::apply_filter(filter).is_ok());
         Confinement { seccomp, landlock, limits: limits && privileges }
