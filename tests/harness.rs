@@ -10,54 +10,54 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// A running daemon; dropping it ends it.
-pub struct Daemon {
+pub(crate) struct Daemon {
     child: Child,
-    pub url: String,
-    pub folder: TempDir,
+    pub(crate) url: String,
+    pub(crate) folder: TempDir,
 }
 
 /// What a tool answered.
 #[derive(Debug)]
-pub struct Answer {
-    pub is_error: bool,
-    pub text: String,
-    pub structured: Option<Value>,
-    pub meta: Value,
-    pub took: Duration,
+pub(crate) struct Answer {
+    pub(crate) is_error: bool,
+    pub(crate) text: String,
+    pub(crate) structured: Option<Value>,
+    pub(crate) meta: Value,
+    pub(crate) took: Duration,
 }
 
 /// The executable under test.
-pub fn executable() -> &'static str {
+pub(crate) fn executable() -> &'static str {
     env!("CARGO_BIN_EXE_codemoded")
 }
 
 /// A library that the workspace's build has put beside the executable.
-pub fn library(name: &str) -> PathBuf {
+pub(crate) fn library(name: &str) -> PathBuf {
     Path::new(executable()).with_file_name(format!("lib{name}.so"))
 }
 
 /// A library built as an example of `codemode-faulty`.
-pub fn faulty_example(name: &str) -> PathBuf {
+pub(crate) fn faulty_example(name: &str) -> PathBuf {
     Path::new(executable()).with_file_name("examples").join(format!("lib{name}.so"))
 }
 
 /// A `[[plugins]]` table.
-pub fn plugin(name: &str, library: &Path, settings: &str) -> String {
+pub(crate) fn plugin(name: &str, library: &Path, settings: &str) -> String {
     format!("[[plugins]]\nname = \"{name}\"\nlibrary = \"{}\"\nconfig = {{ {settings} }}\n", library.display())
 }
 
 /// The records plugin over a file in the daemon's own folder.
-pub fn records() -> String {
+pub(crate) fn records() -> String {
     plugin("records", &library("codemode_records"), "database = \"records.db\"")
 }
 
 /// The faulty plugin, well started, recording into `calls.jsonl`.
-pub fn faulty() -> String {
+pub(crate) fn faulty() -> String {
     plugin("faulty", &library("codemode_faulty"), "record = \"calls.jsonl\"")
 }
 
 /// A static subject for whom everything is allowed, with these further tables.
-pub fn allow_all(rest: &str) -> String {
+pub(crate) fn allow_all(rest: &str) -> String {
     format!(
         "[server]\nlisten = \"127.0.0.1:0\"\n[identity]\nmode = \"static\"\nsubject = \"local\"\n\
          [policy]\nmode = \"allow-all\"\n{rest}"
@@ -67,13 +67,13 @@ pub fn allow_all(rest: &str) -> String {
 impl Daemon {
     /// Starts a daemon in a new folder and waits until it listens.
     #[track_caller]
-    pub fn start(config: &str) -> Self {
+    pub(crate) fn start(config: &str) -> Self {
         Self::start_with(config, |_| {})
     }
 
     /// The same, after putting further files into the folder.
     #[track_caller]
-    pub fn start_with(config: &str, prepare: impl FnOnce(&Path)) -> Self {
+    pub(crate) fn start_with(config: &str, prepare: impl FnOnce(&Path)) -> Self {
         let folder = tempfile::tempdir().unwrap();
         prepare(folder.path());
         fs::write(folder.path().join("codemode.toml"), config).unwrap();
@@ -103,16 +103,16 @@ impl Daemon {
     }
 
     /// What the daemon has logged so far.
-    pub fn log(&self) -> String {
+    pub(crate) fn log(&self) -> String {
         fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
     }
 
-    pub fn pid(&self) -> u32 {
+    pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
 
     /// The processes that the daemon has started and that are not reaped.
-    pub fn children(&self) -> Vec<u32> {
+    pub(crate) fn children(&self) -> Vec<u32> {
         let tasks = fs::read_dir(format!("/proc/{}/task", self.pid())).unwrap();
         let children = tasks.filter_map(|task| fs::read_to_string(task.ok()?.path().join("children")).ok());
         let text: Vec<String> = children.collect();
@@ -121,7 +121,7 @@ impl Daemon {
 
     /// Calls a tool.
     #[track_caller]
-    pub fn call(&self, tool: &str, arguments: Value, headers: &[(&str, &str)]) -> Answer {
+    pub(crate) fn call(&self, tool: &str, arguments: Value, headers: &[(&str, &str)]) -> Answer {
         let params = json!({ "name": tool, "arguments": arguments });
         let sent = Instant::now();
         let answer = self.request("tools/call", params, headers);
@@ -138,26 +138,27 @@ impl Daemon {
 
     /// Runs a program as the static subject.
     #[track_caller]
-    pub fn execute(&self, source: &str) -> Answer {
+    pub(crate) fn execute(&self, source: &str) -> Answer {
         self.call("execute", json!({ "source": source }), &[])
     }
 
     /// Runs the body of a `main`.
     #[track_caller]
-    pub fn main(&self, body: &str) -> Answer {
+    pub(crate) fn main(&self, body: &str) -> Answer {
         self.execute(&program(body))
     }
 
     /// Sends one JSON-RPC request and gives its whole answer, whatever the HTTP status.
     #[track_caller]
-    pub fn request(&self, method: &str, params: Value, headers: &[(&str, &str)]) -> Value {
-        let (status, body) = self.post(&json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }), headers);
+    pub(crate) fn request(&self, method: &str, params: Value, headers: &[(&str, &str)]) -> Value {
+        let (status, body) =
+            self.post(&json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }), headers);
         serde_json::from_str(&body).unwrap_or_else(|_| panic!("{status}: {body}"))
     }
 
     /// Posts a body and gives status and text.
     #[track_caller]
-    pub fn post(&self, body: &Value, headers: &[(&str, &str)]) -> (u16, String) {
+    pub(crate) fn post(&self, body: &Value, headers: &[(&str, &str)]) -> (u16, String) {
         let agent: ureq::Agent = ureq::Agent::config_builder()
             .http_status_as_error(false)
             .timeout_global(Some(Duration::from_secs(60)))
@@ -177,13 +178,13 @@ impl Daemon {
 }
 
 /// A program whose `main` has this body.
-pub fn program(body: &str) -> String {
+pub(crate) fn program(body: &str) -> String {
     let lines: Vec<_> = body.lines().map(|line| format!("    {line}\n")).collect();
     format!("def main():\n{}", lines.concat())
 }
 
 /// Runs the executable to its end and gives exit code, standard output and standard error.
-pub fn run(arguments: &[&str], folder: &Path) -> (i32, String, String) {
+pub(crate) fn run(arguments: &[&str], folder: &Path) -> (i32, String, String) {
     let done = Command::new(executable()).args(arguments).current_dir(folder).output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     (done.status.code().unwrap_or(-1), text(done.stdout), text(done.stderr))
@@ -191,7 +192,7 @@ pub fn run(arguments: &[&str], folder: &Path) -> (i32, String, String) {
 
 /// Waits until something holds; fails after ten seconds.
 #[track_caller]
-pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
+pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let patience = Instant::now() + Duration::from_secs(10);
     while !holds() {
         assert!(Instant::now() < patience, "not within ten seconds: {what}");
@@ -202,14 +203,14 @@ pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
 impl Answer {
     /// The result of a program that must have succeeded.
     #[track_caller]
-    pub fn result(&self) -> &Value {
+    pub(crate) fn result(&self) -> &Value {
         assert!(!self.is_error, "{}", self.text);
         &self.structured.as_ref().unwrap()["result"]
     }
 
     /// The text of an answer that must be an error without structured content.
     #[track_caller]
-    pub fn error(&self) -> &str {
+    pub(crate) fn error(&self) -> &str {
         assert!(self.is_error, "{self:?}");
         assert!(self.structured.is_none(), "{self:?}");
         &self.text

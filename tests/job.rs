@@ -68,7 +68,8 @@ fn stdio(folder: &Path, source: &str) -> String {
         .spawn()
         .unwrap();
     let mut input = child.stdin.take().unwrap();
-    let hello = json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } });
+    let hello =
+        json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } });
     for message in [
         json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello }),
         json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }),

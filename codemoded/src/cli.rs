@@ -216,8 +216,7 @@ fn check(daemon: &Daemon, config: &Config) -> Result<(), CommandError> {
     }
     let workers = config.workers;
     let _ = write!(text, "\npolicy         {}\nidentity       {}\n", policy.summary(), config.identity);
-    let _ =
-        writeln!(text, "workers        {}, {} ready, sandbox {}", workers.start, workers.ready, workers.sandbox);
+    let _ = writeln!(text, "workers        {}, {} ready, sandbox {}", workers.start, workers.ready, workers.sandbox);
     say(&text)
 }
 

@@ -1,5 +1,15 @@
+use std::path::Path;
+
+use super::server::Server;
 use super::*;
-use crate::limits::Limit;
+use crate::capability::catalog::{Catalog, Registration};
+use crate::capability::{Hints, Name};
+use crate::generation::{Current, Generation};
+use crate::limits::{Limit, Limits};
+use crate::plugin::Plugins;
+use crate::policy::Policy;
+use crate::run::Runs;
+use crate::worker::{Pool, Spawner, Start};
 
 #[track_caller]
 fn check(failure: Failure, expected: &str) {
@@ -49,7 +59,7 @@ fn a_long_text_is_cut_between_two_characters() {
 fn a_failed_run_says_what_may_have_changed() {
     let calls = |made, changing: &[(&str, u64)]| Calls {
         made,
-        changing: changing.iter().map(|(name, times)| ((*name).to_owned(), *times)).collect(),
+        changing: changing.iter().map(|(name, times)| (Name::new(name).unwrap(), *times)).collect(),
     };
     assert_eq!(run_text(&Failure::Internal, &calls(0, &[])), "internal failure");
     assert_eq!(run_text(&Failure::Internal, &calls(2, &[])), "internal failure\ncalls made: 2");
@@ -57,7 +67,30 @@ fn a_failed_run_says_what_may_have_changed() {
         run_text(&Failure::Cancelled, &calls(5, &[("records.put", 2), ("records.delete", 1)])),
         "context canceled\ncalls made: 5; may have changed: records.put ×2, records.delete ×1"
     );
-    let many: Vec<(String, u64)> = (0..21).map(|index| (format!("a.b{index}"), 1)).collect();
+    let many = (0..21).map(|index| (Name::new(&format!("a.b{index}")).unwrap(), 1)).collect();
     let text = run_text(&Failure::Internal, &Calls { made: 21, changing: many });
     assert!(text.ends_with("a.b18 ×1, a.b19 ×1, …"), "{text}");
+}
+
+/// A server over one capability that nobody calls; within a runtime.
+pub(super) fn server_without_workers(limits: Limits) -> Server {
+    let registration = Registration {
+        plugin: "records".into(),
+        library: "records.so".into(),
+        name: "records.lookup".to_owned(),
+        id: None,
+        summary: "Count the entries under a key.".to_owned(),
+        description: None,
+        search_terms: Vec::new(),
+        hints: Hints::default(),
+        input: serde_json::json!({ "type": "object" }),
+        output: serde_json::json!({ "type": "object" }),
+    };
+    let catalog = Catalog::build(vec![registration], &[]).unwrap();
+    let plugins = Plugins::start(&[], 1, Path::new("unused")).unwrap();
+    let spawner = Spawner::start().unwrap();
+    let pool = |outfit| Pool::start(spawner, outfit, 0);
+    let generation = Generation::new(catalog, Policy::AllowAll, plugins, limits, Start::Exec, true, pool).unwrap();
+    let current = Current::new(generation);
+    Server::new(current.clone(), Runs::new(current))
 }

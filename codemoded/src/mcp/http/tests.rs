@@ -2,14 +2,12 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream as Socket;
-use std::time::Instant;
 
 use super::*;
-use crate::generation::{Catalog, Current, Generation};
 use crate::identity::proxy::{Proxy, SharedSecret};
 use crate::identity::{Subject, SubjectId};
 use crate::limits::Limits;
-use crate::run::Runs;
+use crate::mcp::tests::server_without_workers;
 
 const LEGACY: &str = "2025-11-25";
 
@@ -33,11 +31,10 @@ fn subject() -> Identity {
 fn start(identity: Identity) -> Daemon {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let limits = Limits { max_request_bytes: 200_000, ..Limits::default() };
-    let current = Current::new(Generation { catalog: Catalog::new(&["records.lookup"]), limits });
     let settings = Settings { path: "/mcp".to_owned(), names: Names::default(), identity };
     let http = runtime.block_on(async {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        Http::start(listener, settings, Server::new(current, Runs::default())).unwrap()
+        Http::start(listener, settings, server_without_workers(limits)).unwrap()
     });
     Daemon { address: http.address(), http: Some(http), runtime }
 }
@@ -191,20 +188,6 @@ fn the_stateless_era_has_discovery_and_no_handshake() {
 }
 
 #[test]
-fn a_call_runs_as_the_subject_of_the_identity_layer() {
-    let daemon = start(subject());
-    let answer = daemon.call("execute", r#"{"source":"x"}"#);
-    let result = &answer["result"];
-    assert_eq!(result["structuredContent"], serde_json::json!({ "result": ["local", "x"] }));
-    assert_eq!(result["content"], serde_json::json!([{ "type": "text", "text": r#"{"result":["local","x"]}"# }]));
-    assert_eq!(result["_meta"], serde_json::json!({ "codemoded/run": "0000000000000007", "codemoded/calls": 1 }));
-    assert_eq!(result["isError"], false);
-    let meta = r#"{"name":"execute","arguments":{"source":"x"},"_meta":{"subject":"root","codemoded/subject":"root"}}"#;
-    let result = daemon.post(&rpc("tools/call", meta)).json()["result"].clone();
-    assert_eq!(result["structuredContent"]["result"][0], "local");
-}
-
-#[test]
 fn a_failure_is_one_text_without_structured_content() {
     let daemon = start(subject());
     let check = |tool: &str, arguments: &str, text: &str| {
@@ -212,12 +195,7 @@ fn a_failure_is_one_text_without_structured_content() {
         assert_eq!(result["isError"], true, "{result}");
         assert_eq!(result["content"], serde_json::json!([{ "type": "text", "text": text }]));
         assert_eq!(result.get("structuredContent"), None);
-        result
     };
-    let failed =
-        check("execute", r#"{"source":"fail"}"#, "internal failure\ncalls made: 3; may have changed: records.put ×2");
-    assert_eq!(failed["_meta"]["codemoded/calls"], 3);
-    check("execute", r#"{"source":"panic"}"#, "internal failure");
     check("execute", "{}", "invalid tool arguments: missing required argument \"source\"");
     check("search_api", r#"{"query":7}"#, "invalid tool arguments: argument \"query\" must be a string");
     check("describe_api", r#"{"name":"records.nope"}"#, "capability not found");
@@ -419,37 +397,6 @@ fn http_2_is_spoken_in_clear_text() {
     let mut frame = [0; 9];
     socket.read_exact(&mut frame).unwrap();
     assert_eq!(frame[3], 4, "the server's settings come first: {frame:?}");
-}
-
-#[test]
-fn a_client_that_goes_away_ends_its_run() {
-    let daemon = start(subject());
-    let call = rpc("tools/call", r#"{"name":"execute","arguments":{"source":"sleep"}}"#);
-    let before = crate::run::ENDED.load(std::sync::atomic::Ordering::SeqCst);
-    let mut socket = daemon.connect();
-    socket.write_all(&request("POST", "/mcp", &daemon.address.to_string(), &[], call.as_bytes())).unwrap();
-    std::thread::sleep(Duration::from_millis(100));
-    drop(socket);
-    let gone = Instant::now();
-    while crate::run::ENDED.load(std::sync::atomic::Ordering::SeqCst) == before {
-        assert!(gone.elapsed() < Duration::from_secs(2), "the run goes on");
-        std::thread::yield_now();
-    }
-}
-
-#[test]
-fn draining_answers_what_is_in_hand_and_takes_no_more() {
-    let mut daemon = start(subject());
-    let mut busy = daemon.connect();
-    let call = rpc("tools/call", r#"{"name":"execute","arguments":{"source":"nap"}}"#);
-    busy.write_all(&request("POST", "/mcp", &daemon.address.to_string(), &[], call.as_bytes())).unwrap();
-    std::thread::sleep(Duration::from_millis(100));
-    let mut idle = daemon.connect();
-    let http = daemon.http.take().unwrap();
-    daemon.runtime.block_on(http.drain(Duration::from_secs(5)));
-    assert_eq!(read_reply(&mut busy).json()["result"]["structuredContent"], serde_json::json!({ "result": null }));
-    assert_eq!(idle.read(&mut [0; 1]).unwrap(), 0);
-    assert!(Socket::connect(daemon.address).is_err());
 }
 
 #[test]

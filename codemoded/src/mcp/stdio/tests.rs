@@ -1,19 +1,19 @@
 use super::*;
-use crate::generation::{Catalog, Current, Generation};
 use crate::identity::{Subject, SubjectId};
 use crate::limits::Limits;
-use crate::run::Runs;
+use crate::mcp::tests::server_without_workers;
 
 /// What comes out where these lines go in and the client then closes its end.
 fn converse(lines: &[&str]) -> Vec<serde_json::Value> {
     let limits = Limits { max_request_bytes: 500, ..Limits::default() };
-    let current = Current::new(Generation { catalog: Catalog::default(), limits });
     let subject = Subject::new(SubjectId::new("local").unwrap());
-    let server = Server::new(current, Runs::default()).for_subject(subject);
     let input: String = lines.iter().map(|line| format!("{line}\n")).collect();
     let mut output = Vec::new();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(serve(server, input.as_bytes(), &mut output)).unwrap();
+    runtime.block_on(async {
+        let server = server_without_workers(limits).for_subject(subject);
+        serve(server, input.as_bytes(), &mut output).await.unwrap();
+    });
     String::from_utf8(output).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
@@ -23,16 +23,6 @@ const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialize
 #[track_caller]
 fn with_id(answers: &[serde_json::Value], id: i64) -> &serde_json::Value {
     answers.iter().find(|answer| answer["id"] == id).unwrap_or_else(|| panic!("no answer to {id} in {answers:?}"))
-}
-
-#[test]
-fn a_conversation_is_answered_line_by_line() {
-    let call =
-        r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"execute","arguments":{"source":"x"}}}"#;
-    let answers = converse(&[INITIALIZE, INITIALIZED, "", call]);
-    assert_eq!(with_id(&answers, 0)["result"]["protocolVersion"], "2025-11-25");
-    let result = &with_id(&answers, 1)["result"]["structuredContent"];
-    assert_eq!(*result, serde_json::json!({ "result": ["local", "x"] }));
 }
 
 #[test]
