@@ -1,7 +1,6 @@
 //! What a client reads of a failure: fixed texts, the calls made before it, and nothing about the host.
 
 use std::fs;
-use std::path::Path;
 
 use serde_json::{Value, json};
 
@@ -26,6 +25,8 @@ reason := "ask\nthe owner" if input.arguments.text == "denied with a reason"
 
 reason := 7 if input.arguments.text == "denied with a number"
 "#;
+
+const SECRET: &str = "correct-horse-battery-staple-1234";
 
 const PUBLISHED_REASONS: &str = "reason = \"data.p.reason\"\n";
 
@@ -87,39 +88,29 @@ fn an_unknown_and_a_disabled_capability_are_the_same() {
 
 #[test]
 fn an_invalid_program_says_where_and_why() {
-    let no_main = "invalid program: <codemode>:1:1: the program must define `def main():` without parameters; \
-                   only what main returns leaves it";
-    check_programs(
-        &open(),
-        &[
-            ("", no_main),
-            ("x = 1\n", no_main),
-            (
-                "def main(x):\n    return x\n",
-                "invalid program: <codemode>:1:1: main takes no parameters; write `def main():`",
-            ),
-            (
-                "x = faulty.echo(value = 1)\ndef main():\n    return x\n",
-                "invalid program: <codemode>:1:5: capabilities can be called only while main() runs",
-            ),
-            (
-                "def main():\n    while True:\n        pass\n",
-                "invalid program: <codemode>:2:5: cannot use reserved keyword `while`; \
-                 use `for _ in range(n):` with `break`",
-            ),
-            ("def main():\n    return 1 // 0\n", "invalid program: <codemode>:2:12: Integer division by zero"),
-            ("def main():\n    return main\n", "invalid program: <codemode>:1:5: main's result is a function; call it"),
-            (
-                "def main():\n    return {\"a\": [range(3)]}\n",
-                "invalid program: <codemode>:1:5: main's result['a'][0] is a range; use list(…)",
-            ),
-            (
-                "def main():\n    return float(\"nan\")\n",
-                "invalid program: <codemode>:1:5: main's result is not finite",
-            ),
-            ("def main():\n    return {1: 2}\n", "invalid program: <codemode>:1:5: main's result keys must be strings"),
-        ],
-    );
+    let daemon = open();
+    let no_main = "1:1: the program must define `def main():` without parameters; only what main returns leaves it";
+    for (source, fault) in [
+        ("", no_main),
+        ("x = 1\n", no_main),
+        ("def main(x):\n    return x\n", "1:5: main takes no parameters; write `def main():`"),
+        (
+            "x = faulty.echo(value = 1)\ndef main():\n    return x\n",
+            "1:5: capabilities can be called only while main() runs",
+        ),
+    ] {
+        check_programs(&daemon, &[(source, &format!("invalid program: <codemode>:{fault}"))]);
+    }
+    for (body, fault) in [
+        ("while True:\n    pass", "2:5: cannot use reserved keyword `while`; use `for _ in range(n):` with `break`"),
+        ("return 1 // 0", "2:12: Floor division by zero: 1 // 0"),
+        ("return main", "1:5: main's result is a function; call it"),
+        ("return {\"a\": [range(3)]}", "1:5: main's result['a'][0] is a range; use list(…)"),
+        ("return float(\"nan\")", "1:5: main's result is not finite"),
+        ("return {1: 2}", "1:5: main's result keys must be strings"),
+    ] {
+        check(&daemon, &[(body, &format!("invalid program: <codemode>:{fault}"))]);
+    }
 }
 
 #[test]
@@ -242,7 +233,7 @@ fn a_failed_run_tells_what_it_may_have_changed() {
             "invalid capability arguments: <codemode>:5:5: faulty.note: argument \"text\" must be a string",
             3,
         ),
-        ("fail(\"enough\")", "invalid program: <codemode>:5:5: fail: enough", 3),
+        ("return 1 // 0", "invalid program: <codemode>:5:12: Floor division by zero: 1 // 0", 3),
         ("return \"x\" * 70000", "resource limit exceeded: max_result_bytes; filter or summarise in the program", 3),
     ] {
         let answer = daemon.main(&format!("{before}{last}"));
@@ -273,8 +264,9 @@ fn a_worker_that_dies_is_an_internal_failure_and_its_slot_comes_back() {
 
 #[test]
 fn a_program_that_nests_too_deeply_is_invalid() {
-    let deep = format!("def main():\n    return {}1{}\n", "(".repeat(30_000), ")".repeat(30_000));
-    check_programs(&open(), &[(deep, "invalid program: nested too deeply")]);
+    let daemon = Daemon::start(&allow_all("[limits]\nmax_source_bytes = \"1MiB\"\n"));
+    let deep = format!("return {}1", "-".repeat(500_000));
+    check(&daemon, &[(&deep, "invalid program: nested too deeply")]);
 }
 
 #[test]
@@ -309,22 +301,18 @@ fn an_unknown_tool_is_a_protocol_error_that_leads_a_capability_into_execute() {
 fn a_caller_without_a_subject_is_refused_before_the_protocol() {
     let config = allow_all("").replace(
         "mode = \"static\"\nsubject = \"local\"",
-        "mode = \"proxy\"\nheader = \"x-user\"\npeers = [\"127.0.0.1\"]\nshared_secret_file = \"secret\"",
+        "mode = \"proxy\"\nheader = \"x-user\"\npeers = [\"127.0.0.1/32\"]\nshared_secret_file = \"secret\"",
     );
-    let daemon = Daemon::start_with(&config, |folder| write_secret(folder));
+    let daemon = Daemon::start_with(&config, |folder| fs::write(folder.join("secret"), SECRET).unwrap());
     let list = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {} });
     for (headers, status) in [
         (&[][..], 401),
         (&[("x-user", "ann")][..], 401),
-        (&[("x-codemode-secret", "correct-horse-battery-staple-1234")][..], 401),
-        (&[("x-user", "ann"), ("x-codemode-secret", "correct-horse-battery-staple-1234")][..], 200),
+        (&[("x-codemode-secret", SECRET)][..], 401),
+        (&[("x-user", "ann"), ("x-codemode-secret", SECRET)][..], 200),
     ] {
         assert_eq!(daemon.post(&list, headers).0, status, "{headers:?}");
     }
-}
-
-fn write_secret(folder: &Path) {
-    fs::write(folder.join("secret"), "correct-horse-battery-staple-1234\n").unwrap();
 }
 
 #[test]

@@ -69,7 +69,7 @@ impl Generation {
     pub async fn search(&self, subject: &Subject, query: &str) -> Result<SearchResponse, Failure> {
         let mut matches = self.catalog.matching(query, &self.limits)?;
         if self.policy.discovers() {
-            let asked = matches.capabilities().into_iter().map(|each| Asked::from(&**each)).collect();
+            let asked = matches.capabilities().map(|each| Asked::from(&**each)).collect();
             matches.retain(&self.policy.visible(subject, asked, self.discovery_deadline()).await);
         }
         Ok(matches.response(&self.limits))

@@ -347,21 +347,3 @@ async fn a_library_that_is_overwritten_or_removed_goes_on_serving() {
     fs::remove_file(&library).unwrap();
     assert_eq!(caller.call("faulty.echo_async", r#"{"value":2}"#).await.as_deref(), Ok("2"));
 }
-
-/// What the boundary adds to a call: printed, for a loaded machine proves nothing. `--ignored --nocapture` shows it.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "a measurement, not a promise"]
-async fn the_cost_of_a_call() {
-    let plugins = started(json!({}));
-    let caller = Caller::new(&plugins.instances()[0], "alice");
-    for capability in ["faulty.echo", "faulty.echo_async"] {
-        let mut times = Vec::new();
-        for _ in 0..20_000 {
-            let begun = Instant::now();
-            caller.call(capability, r#"{"value":1}"#).await.unwrap();
-            times.push(begun.elapsed());
-        }
-        times.sort_unstable();
-        println!("{capability}: median {:?}, p99 {:?}", times[times.len() / 2], times[times.len() * 99 / 100]);
-    }
-}

@@ -1,3 +1,5 @@
+//! What a plugin and the daemon agree on, and what an author writes.
+//!
 #![doc = include_str!("../README.md")]
 #![warn(missing_docs)]
 

@@ -183,8 +183,9 @@ fn split_unit(text: &str) -> Option<(u64, &str)> {
 }
 
 fn size_text(bytes: u64) -> String {
-    let unit =
-        [(GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB")].into_iter().find(|(unit, _)| bytes >= *unit && bytes % unit == 0);
+    let unit = [(GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB")]
+        .into_iter()
+        .find(|(unit, _)| bytes >= *unit && bytes.is_multiple_of(*unit));
     match unit {
         Some((unit, name)) => format!("{}{name}", bytes / unit),
         None => bytes.to_string(),

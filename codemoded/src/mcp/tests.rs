@@ -1,3 +1,5 @@
+//! The text of every failure.
+
 use std::path::Path;
 
 use super::server::Server;

@@ -70,7 +70,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
 
     fn fail<'v>(#[starlark(args)] args: UnpackTuple<Value<'v>>) -> starlark::Result<StarlarkNever> {
         let words: Vec<_> = args.items.into_iter().map(str_of).collect();
-        Err(starlark::Error::new_kind(ErrorKind::Fail(Failed(words.join(" ")).into())))
+        Err(starlark::Error::new_kind(ErrorKind::Fail(Failed(format!(" {}", words.join(" "))).into())))
     }
 
     /// Accepted and discarded, with whatever Python's takes.

@@ -122,10 +122,10 @@ fn execute(role: &str, outfit: &Outfit) -> Result<(Process, UnixStream), SpawnEr
 
 /// Has the template fork a worker; starts a template where there is none for this outfit, or where it has died.
 fn fork(template: &mut Option<Template>, outfit: &Outfit) -> Result<(Process, UnixStream), SpawnError> {
-    if let Some(running) = template.as_mut().filter(|template| template.outfit.same_as(outfit)) {
-        if let Ok(forked) = running.fork() {
-            return Ok(forked);
-        }
+    if let Some(running) = template.as_mut().filter(|template| template.outfit.same_as(outfit))
+        && let Ok(forked) = running.fork()
+    {
+        return Ok(forked);
     }
     let (process, channel) = execute(TEMPLATE, outfit)?;
     channel.set_read_timeout(Some(FORK_PATIENCE)).map_err(SpawnError::Channel)?;

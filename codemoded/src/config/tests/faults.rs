@@ -335,7 +335,7 @@ fn a_number_that_json_cannot_say_is_refused() {
 #[test]
 fn all_faults_of_a_file_are_told_in_its_order() {
     check_file(
-        "plugin_dirs = [5, \"elsewhere\"]\n[server]\nlisten = \"here\"\nprot = 1\n[identity]\nmode = \"static\"\n\
+        "plugin_dirs = [5, \"elsewhere\"]\n[server]\nlisten = \"here\"\npaht = 1\n[identity]\nmode = \"static\"\n\
          sujbect = \"local\"\n[limits]\nmax_call_time = \"5\"\nmax_native_calls = 0\n[[plugins]]\nnames = \"one\"\n",
         "codemode.toml: policy: missing; nothing is allowed by default; add a `[policy]` section with `mode = \
          \"rego\"`, or say `mode = \"allow-all\"` if every caller may do everything\n\
@@ -343,7 +343,7 @@ fn all_faults_of_a_file_are_told_in_its_order() {
          codemode.toml:1:19: plugin_dirs[1]: no folder at `elsewhere`\n\
          codemode.toml:3:10: server.listen: `here` is no address and port; write an IP address and a port, such as \
          \"127.0.0.1:8787\"\n\
-         codemode.toml:4:1: server.prot: unknown key; did you mean `path`?\n\
+         codemode.toml:4:1: server.paht: unknown key; did you mean `path`?\n\
          codemode.toml:5:2: identity.subject: missing; set the name that every caller has, such as `subject = \
          \"local\"`\n\
          codemode.toml:7:1: identity.sujbect: unknown key; did you mean `subject`?\n\
@@ -374,7 +374,7 @@ fn a_fault_already_told_is_not_told_again_as_missing() {
 #[test]
 fn a_text_that_is_not_toml_is_refused_at_its_line() {
     let told = Folder::new("[server]\nlisten = \n").load().unwrap_err();
-    assert!(told.starts_with("codemode.toml:2:9: not TOML: "), "{told}");
+    assert!(told.starts_with("codemode.toml:2:10: not TOML: "), "{told}");
     assert_eq!(told.lines().count(), 1, "{told}");
 }
 

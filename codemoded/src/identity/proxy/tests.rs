@@ -1,3 +1,5 @@
+//! Which headers name a subject, and which count for nothing.
+
 use super::*;
 
 const SECRET: &str = "correct-horse-battery";

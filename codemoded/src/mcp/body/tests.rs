@@ -1,3 +1,5 @@
+//! Which bodies are messages, and what is said of the others.
+
 use super::*;
 
 #[track_caller]

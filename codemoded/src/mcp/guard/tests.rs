@@ -1,3 +1,5 @@
+//! Which hosts and origins pass.
+
 use http::Request;
 
 use super::*;

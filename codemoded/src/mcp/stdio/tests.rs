@@ -1,3 +1,5 @@
+//! A conversation line by line, through two streams in memory.
+
 use super::*;
 use crate::identity::{Subject, SubjectId};
 use crate::limits::Limits;

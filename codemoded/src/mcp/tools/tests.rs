@@ -1,3 +1,5 @@
+//! What the tools say of themselves, and what they take.
+
 use super::*;
 
 fn listed() -> Vec<Json> {

@@ -1,3 +1,5 @@
+//! Listing real folders.
+
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 

@@ -1,3 +1,5 @@
+//! Reading real files.
+
 use serde_json::{Value, json};
 
 use super::*;

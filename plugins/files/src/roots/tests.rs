@@ -1,3 +1,5 @@
+//! Attempts to leave a root.
+
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
 

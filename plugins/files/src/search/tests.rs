@@ -1,3 +1,5 @@
+//! Searching real files.
+
 use serde_json::{Value, json};
 
 use super::*;

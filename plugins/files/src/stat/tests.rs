@@ -1,3 +1,5 @@
+//! Asking about real files.
+
 use serde_json::json;
 
 use super::*;

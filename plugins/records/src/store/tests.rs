@@ -1,3 +1,5 @@
+//! Real database files.
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;

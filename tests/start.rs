@@ -1,0 +1,63 @@
+//! What refuses the start: one readable line that names the place, and an exit code of its own.
+
+use std::fs;
+
+use crate::harness::{allow_all, faulty_example, library, plugin, records, run};
+
+/// The configuration is refused, and the message holds all of this.
+#[track_caller]
+fn check(config: &str, told: &[&str]) {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("codemode.toml"), config).unwrap();
+    let (code, printed, errors) = run(&["--config", "codemode.toml"], folder.path());
+    assert_eq!((code, printed.as_str()), (78, ""), "{errors}");
+    let line = errors
+        .lines()
+        .filter(|line| line.starts_with("error: "))
+        .find(|line| told.iter().all(|part| line.contains(part)));
+    assert!(line.is_some(), "{told:?} in:\n{errors}");
+}
+
+#[test]
+fn an_unknown_disabled_id_is_refused_with_the_nearest_one() {
+    let config = allow_all(&format!("[catalog]\ndisabled = [\"records.entry.delte\"]\n{}", records()));
+    check(&config, &["catalog.disabled[0]", "records.entry.delte", "did you mean `records.entry.delete`"]);
+}
+
+#[test]
+fn an_unknown_key_and_a_missing_policy_are_refused_together() {
+    let config = "[identity]\nmode = \"static\"\nsubject = \"local\"\n[limits]\nmax_native_cals = 1\n";
+    check(config, &["codemode.toml:5:1", "limits.max_native_cals", "did you mean `max_native_calls`"]);
+    check(config, &["policy: missing"]);
+}
+
+#[test]
+fn a_missing_library_is_refused() {
+    let config = allow_all(&plugin("gone", std::path::Path::new("./gone.so"), ""));
+    check(&config, &["plugins[0]", "gone.so"]);
+}
+
+#[test]
+fn a_library_that_cannot_serve_is_refused_and_the_daemon_lives_to_say_so() {
+    let rows = [("other_abi", "ABI"), ("crash_on_load", "SIG"), ("bad_schema", "schema"), ("duplicate_name", "twice")];
+    for (name, _) in rows {
+        check(&allow_all(&plugin("odd", &faulty_example(name), "")), &["odd"]);
+    }
+    for start in ["panic", "error", "crash"] {
+        let config = allow_all(&plugin("odd", &library("codemode_faulty"), &format!("start = \"{start}\"")));
+        check(&config, &["odd", "libcodemode_faulty.so"]);
+    }
+}
+
+#[test]
+fn check_says_what_was_loaded() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("codemode.toml"), allow_all(&records())).unwrap();
+    let (code, printed, errors) = run(&["--config", "codemode.toml", "check"], folder.path());
+    assert_eq!(code, 0, "{errors}");
+    for part in
+        ["plugins        records 1.0.0 (5)", "catalog        5 enabled, 0 disabled", "identity       static: local"]
+    {
+        assert!(printed.contains(part), "{part} in:\n{printed}");
+    }
+}
