@@ -91,7 +91,7 @@ impl Sources {
 
     pub(super) fn merge(&self) -> Result<Merged, Vec<ConfigFault>> {
         let name: Arc<str> = self.file.display().to_string().into();
-        let document = read_document(&self.file, &name).map_err(|fault| vec![fault])?;
+        let document = read_document(&self.file, &name).map_err(|fault| vec![*fault])?;
         let mut figment = Figment::from(FileSettings { path: &self.file, document: &document });
         let mut texts = BTreeMap::new();
         let mut faults = Vec::new();
@@ -101,7 +101,7 @@ impl Sources {
                     texts.insert(setting.key.clone(), Value::from(text));
                     figment = figment.merge(setting);
                 }
-                Err(fault) => faults.push(fault),
+                Err(fault) => faults.push(*fault),
             }
         }
         let tree = match figment.find_value("") {
@@ -112,17 +112,17 @@ impl Sources {
     }
 
     /// Every variable, then every flag.
-    fn settings(&self) -> impl Iterator<Item = Result<(Setting, String), ConfigFault>> {
+    fn settings(&self) -> impl Iterator<Item = Result<(Setting, String), Box<ConfigFault>>> {
         let environment = self.environment.iter().map(|(name, value)| {
             let lower = name.strip_prefix(PREFIX).unwrap_or(name).to_ascii_lowercase();
             let key = KeyPath::new(lower.split(SEPARATOR));
             match value.to_str() {
                 Some(text) => Ok((Setting::new(Origin::Environment, name, key, text), text.to_owned())),
-                None => Err(ConfigFault {
+                None => Err(Box::new(ConfigFault {
                     place: Place::Override { name: name.clone() },
                     key,
                     problem: Problem::Refused("must be UTF-8".to_owned()),
-                }),
+                })),
             }
         });
         let flags = self.flags.iter().map(|flag| {
@@ -200,11 +200,10 @@ pub(super) fn parse(text: &str) -> Value {
     }
 }
 
-fn read_document(path: &Path, name: &Arc<str>) -> Result<Document<String>, ConfigFault> {
-    let fault = |at, problem| ConfigFault {
-        place: Place::File { name: Arc::clone(name), position: at },
-        key: KeyPath::root(),
-        problem,
+fn read_document(path: &Path, name: &Arc<str>) -> Result<Document<String>, Box<ConfigFault>> {
+    let fault = |at, problem| {
+        let place = Place::File { name: Arc::clone(name), position: at };
+        Box::new(ConfigFault { place, key: KeyPath::root(), problem })
     };
     let text = fs::read_to_string(path).map_err(|cause| fault(None, Problem::UnreadableConfiguration(cause)))?;
     Document::parse(text.clone()).map_err(|error| {
