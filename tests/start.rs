@@ -39,13 +39,26 @@ fn a_missing_library_is_refused() {
 
 #[test]
 fn a_library_that_cannot_serve_is_refused_and_the_daemon_lives_to_say_so() {
-    let rows = [("other_abi", "ABI"), ("crash_on_load", "SIG"), ("bad_schema", "schema"), ("duplicate_name", "twice")];
-    for (name, _) in rows {
-        check(&allow_all(&plugin("odd", &faulty_example(name), "")), &["odd"]);
+    let libraries = [
+        ("other_abi", "is built for plugin ABI 999, and this daemon has ABI 1"),
+        ("crash_on_load", "crashed while it was loaded: SIGABRT"),
+        ("no_plugin", "exports no `codemode_plugin_abi`"),
+        ("bad_schema", "keyword `type` must be a type"),
+        ("duplicate_name", "the name is also that of capability `duplicate.name`"),
+        ("colliding_names", "the name is also the namespace of capability `colliding.name.inner`"),
+        ("panic_in_description", "panicked while it was asked what it offers"),
+    ];
+    for (name, reason) in libraries {
+        check(&allow_all(&plugin("odd", &faulty_example(name), "")), &[reason]);
     }
-    for start in ["panic", "error", "crash"] {
+    let starts = [
+        ("panic", "panicked while it was started"),
+        ("error", "did not start: asked to fail"),
+        ("crash", "crashed while it was started: SIGABRT"),
+    ];
+    for (start, reason) in starts {
         let config = allow_all(&plugin("odd", &library("codemode_faulty"), &format!("start = \"{start}\"")));
-        check(&config, &["odd", "libcodemode_faulty.so"]);
+        check(&config, &["libcodemode_faulty.so", reason]);
     }
 }
 

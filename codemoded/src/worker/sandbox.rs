@@ -63,18 +63,21 @@ impl Sandbox {
 
     /// Confines this process as far as the kernel allows, and says how far that is.
     pub(super) fn put_on(&self, budgets: &Budgets) -> Confinement {
+        // Before Landlock, for it is read from a file.
+        let in_use = address_space_in_use();
         let privileges = rustix::thread::set_no_new_privs(true).is_ok();
         // Before the limits, for a ruleset is a descriptor.
         let landlock = forbid_files().unwrap_or(false);
-        let limits = limit(budgets).is_ok() && set_dumpable_behavior(DumpableBehavior::NotDumpable).is_ok();
+        let limits = in_use.and_then(|in_use| limit(in_use, budgets)).is_ok()
+            && set_dumpable_behavior(DumpableBehavior::NotDumpable).is_ok();
         // Last, for it forbids the calls above.
         let seccomp = self.filter.as_ref().is_some_and(|filter| seccompiler::apply_filter(filter).is_ok());
         Confinement { seccomp, landlock, limits: limits && privileges }
     }
 }
 
-fn limit(budgets: &Budgets) -> io::Result<()> {
-    let address_space = address_space_in_use()? + budgets.max_worker_memory + ADDRESS_SLACK_BYTES;
+fn limit(in_use: u64, budgets: &Budgets) -> io::Result<()> {
+    let address_space = in_use + budgets.max_worker_memory + ADDRESS_SLACK_BYTES;
     let caps = [
         (Resource::As, address_space),
         (Resource::Cpu, budgets.max_cpu_secs),

@@ -363,15 +363,15 @@ fn an_oversized_body_is_refused_before_it_is_parsed() {
         let ping = rpc("ping", "{}");
         format!("{ping}{}", " ".repeat(bytes - ping.len()))
     };
-    assert_eq!(daemon.post(&pad(200_000)).status, 200);
+    assert_eq!(daemon.post(&pad(300_000)).status, 200);
     let too_large = "resource limit exceeded: max_request_bytes";
-    check_error(&daemon.post(&pad(200_001)), 413, -32600, too_large);
+    check_error(&daemon.post(&pad(300_001)), 413, -32600, too_large);
     // Without a length the size shows only while reading.
     let mut socket = daemon.connect();
     let head = request("POST", "/mcp", &daemon.address.to_string(), &[("transfer-encoding", "chunked")], b"");
     let head = String::from_utf8(head).unwrap().replace("content-length: 0\r\n", "");
     socket.write_all(head.as_bytes()).unwrap();
-    let chunk = format!("{:x}\r\n{}\r\n", 250_000, "x".repeat(250_000));
+    let chunk = format!("{:x}\r\n{}\r\n", 350_000, "x".repeat(350_000));
     let _ = socket.write_all(chunk.as_bytes());
     check_error(&read_reply(&mut socket), 413, -32600, too_large);
 }
