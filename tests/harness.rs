@@ -64,6 +64,31 @@ pub(crate) fn allow_all(rest: &str) -> String {
     )
 }
 
+/// The secret that a reverse proxy on this machine proves itself with.
+const SECRET: &str = "correct-horse-battery-staple-1234";
+
+/// A daemon that takes its subjects from the header `x-user`, and allows them everything.
+#[track_caller]
+pub(crate) fn by_header(rest: &str) -> Daemon {
+    let config = allow_all(rest).replace(
+        "mode = \"static\"\nsubject = \"local\"",
+        "mode = \"proxy\"\nheader = \"x-user\"\npeers = [\"127.0.0.1/32\"]\nshared_secret_file = \"secret\"",
+    );
+    Daemon::start_with(&config, |folder| fs::write(folder.join("secret"), SECRET).unwrap())
+}
+
+/// Runs a program for a subject of [`by_header`].
+#[track_caller]
+pub(crate) fn main_of(daemon: &Daemon, subject: &str, source: &str) -> Answer {
+    let headers = [("x-user", subject), ("x-codemode-secret", SECRET)];
+    daemon.call("execute", json!({ "source": source }), &headers)
+}
+
+/// The header lines of a subject of [`by_header`].
+pub(crate) fn by_hand(subject: &str) -> String {
+    format!("x-user: {subject}\r\nx-codemode-secret: {SECRET}\r\n")
+}
+
 impl Daemon {
     /// Starts a daemon in a new folder and waits until it listens.
     #[track_caller]

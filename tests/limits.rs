@@ -1,32 +1,17 @@
 //! Each configured limit, just below, at and above it.
 
-use std::fs;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::harness::{Answer, Daemon, allow_all, faulty, program, until};
-
-const SECRET: &str = "correct-horse-battery-staple-1234";
+use crate::harness::{Answer, Daemon, allow_all, by_header, faulty, main_of, program, until};
 
 fn limited(limits: &str) -> Daemon {
     Daemon::start(&allow_all(&format!("[limits]\n{limits}\n{}", faulty())))
 }
 
-/// A daemon that takes its subjects from a header.
 fn many_subjects(limits: &str) -> Daemon {
-    let config = allow_all(&format!("[limits]\n{limits}\n{}", faulty())).replace(
-        "mode = \"static\"\nsubject = \"local\"",
-        "mode = \"proxy\"\nheader = \"x-user\"\npeers = [\"127.0.0.1/32\"]\nshared_secret_file = \"secret\"",
-    );
-    Daemon::start_with(&config, |folder| fs::write(folder.join("secret"), SECRET).unwrap())
-}
-
-/// Runs the body of a `main` for a subject.
-#[track_caller]
-fn main_of(daemon: &Daemon, subject: &str, body: &str) -> Answer {
-    let headers = [("x-user", subject), ("x-codemode-secret", SECRET)];
-    daemon.call("execute", json!({ "source": program(body) }), &headers)
+    by_header(&format!("[limits]\n{limits}\n{}", faulty()))
 }
 
 /// Each body of a `main` either returns, or exceeds the limit.
@@ -211,13 +196,13 @@ fn max_handlers_gives_one_subject_a_quarter_abandoned_calls_included() {
     for (calls, within) in [(1, true), (2, true), (3, false)] {
         // A sleep of a run that has ended keeps its place until it wakes.
         std::thread::sleep(Duration::from_millis(400));
-        assert_within(&main_of(&daemon, "ann", &sleeps(calls)), "max_handlers", within, &sleeps(calls));
+        assert_within(&main_of(&daemon, "ann", &program(&sleeps(calls))), "max_handlers", within, &sleeps(calls));
     }
     for _ in 0..2 {
-        assert_within(&main_of(&daemon, "bob", "return faulty.hang()"), "max_call_time", false, "hang");
+        assert_within(&main_of(&daemon, "bob", &program("return faulty.hang()")), "max_call_time", false, "hang");
     }
-    assert_within(&main_of(&daemon, "bob", "return faulty.echo(value = 1)"), "max_handlers", false, "bob");
-    assert_within(&main_of(&daemon, "ann", "return faulty.echo(value = 1)"), "max_handlers", true, "ann");
+    assert_within(&main_of(&daemon, "bob", &program("return faulty.echo(value = 1)")), "max_handlers", false, "bob");
+    assert_within(&main_of(&daemon, "ann", &program("return faulty.echo(value = 1)")), "max_handlers", true, "ann");
 }
 
 /// How long these subjects' programs, each a second long, take when they start together.
@@ -225,7 +210,7 @@ fn together(limits: &str, subjects: &[&str]) -> (Duration, Vec<Answer>) {
     let daemon = many_subjects(limits);
     let started = std::time::Instant::now();
     let answers = std::thread::scope(|scope| {
-        let run = |subject| main_of(&daemon, subject, "return faulty.sleep(milliseconds = 1000)");
+        let run = |subject| main_of(&daemon, subject, &program("return faulty.sleep(milliseconds = 1000)"));
         let runs: Vec<_> = subjects.iter().map(|subject| scope.spawn(move || run(subject))).collect();
         runs.into_iter().map(|run| run.join().unwrap()).collect()
     });

@@ -6,8 +6,12 @@
     reason = "a test that finds what it does not expect fails right there"
 )]
 
+mod commands;
 mod errors;
+mod faulty;
+mod frozen;
 mod harness;
+mod hidden;
 mod hostile;
 mod identity;
 mod job;
