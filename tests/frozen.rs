@@ -20,7 +20,10 @@ fn a_plugin_built_for_this_abi_once_serves_today() {
     });
     let described = daemon.call("describe_api", json!({ "name": "words.count" }), &[]).structured.unwrap();
     assert_eq!(described["signature"], "words.count(*, text: str, min_letters: int | None)");
-    assert_eq!(described["output"], json!([{ "name": "words", "type": "int", "required": true, "constraints": ">= 0" }]));
+    assert_eq!(
+        described["output"],
+        json!([{ "name": "words", "type": "int", "required": true, "constraints": ">= 0" }])
+    );
     let counted = daemon.main("return words.count(text = \"to be or not to be\", min_letters = 3)");
     assert_eq!(*counted.result(), json!({ "words": 1 }));
 }

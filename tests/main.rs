@@ -16,5 +16,7 @@ mod hostile;
 mod identity;
 mod job;
 mod limits;
+mod policy;
 mod start;
+mod stdio;
 mod tidy;

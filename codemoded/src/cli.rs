@@ -1,13 +1,17 @@
 //! The commands. All take the same configuration and go through the same code as a request.
 
+mod policy;
+
 use std::error::Error;
 use std::fmt::Write as _;
+use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
 use clap::{Parser, Subcommand};
+use policy::TrialError;
 use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
 
@@ -18,6 +22,7 @@ use crate::generation::Generation;
 use crate::identity::{Subject, SubjectId};
 use crate::mcp::stdio::{StdioError, serve_stdio};
 use crate::mcp::{run_text, text};
+use crate::plugin::take_stdout;
 use crate::run::Request;
 use crate::value::{Bounds, Value, read};
 
@@ -59,6 +64,9 @@ enum Command {
         #[command(flatten)]
         caller: Caller,
     },
+    /// Tries the policy.
+    #[command(subcommand)]
+    Policy(policy::Command),
     /// Runs a program, as `execute` does, and prints its result as JSON.
     Run {
         /// The program; `-` reads standard input.
@@ -98,6 +106,8 @@ enum CommandError {
     Subject(crate::identity::InvalidSubject),
     #[error("--log: not a filter")]
     Log(#[source] tracing_subscriber::filter::ParseError),
+    #[error(transparent)]
+    Trial(#[from] policy::TrialError),
     #[error("cannot write to standard output")]
     Write(#[source] std::io::Error),
     #[error("the conversation on standard input and output broke")]
@@ -121,11 +131,14 @@ pub fn main() -> ExitCode {
             report(&error);
             match error {
                 CommandError::Config(_) | CommandError::Start(_) | CommandError::Log(_) => ExitCode::from(78),
-                CommandError::NoSubject | CommandError::Subject(_) => ExitCode::from(64),
+                CommandError::NoSubject | CommandError::Subject(_) | CommandError::Trial(TrialError::Argument(_)) => {
+                    ExitCode::from(64)
+                }
                 CommandError::Read(..) | CommandError::Claims(_) => ExitCode::from(66),
                 CommandError::Runtime(_)
                 | CommandError::Write(_)
                 | CommandError::Stdio(_)
+                | CommandError::Trial(_)
                 | CommandError::Failed(_) => ExitCode::FAILURE,
             }
         }
@@ -154,17 +167,29 @@ fn carry_out(arguments: Arguments) -> Result<(), CommandError> {
     let sources = Sources::new(arguments.config, std::env::vars_os(), listen);
     let transport = if arguments.stdio { Transport::Stdio } else { Transport::Http };
     let config = Config::load(&sources, transport).map_err(CommandError::Config)?;
+    let out = take_stdout().map_err(CommandError::Write)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(CommandError::Runtime)?;
     let done = runtime.block_on(async {
-        let daemon = Daemon::start(&config).await?;
+        let daemon = async || Daemon::start(&config).await;
         match arguments.command {
-            None if arguments.stdio => stdio(&daemon, &config).await,
-            None => serve(&daemon, &config).await,
-            Some(Command::Check) => check(&daemon, &config),
-            Some(Command::Catalog) => catalog(&daemon),
-            Some(Command::Search { query, caller }) => search(&daemon, subject(caller, &config)?, &query).await,
-            Some(Command::Describe { name, caller }) => describe(&daemon, subject(caller, &config)?, &name).await,
-            Some(Command::Run { file, caller }) => run(&daemon, subject(caller, &config)?, &file).await,
+            None if arguments.stdio => stdio(&daemon().await?, &config, out).await,
+            None => serve(&daemon().await?, &config, out).await,
+            Some(Command::Check) => say(out, &check(&daemon().await?, &config)),
+            Some(Command::Catalog) => say(out, &catalog(&daemon().await?)),
+            Some(Command::Search { query, caller }) => {
+                say(out, &search(&daemon().await?, subject(caller, &config)?, &query).await?)
+            }
+            Some(Command::Describe { name, caller }) => {
+                say(out, &describe(&daemon().await?, subject(caller, &config)?, &name).await?)
+            }
+            Some(Command::Policy(policy::Command::Test { files })) => policy::test(&config, &files, out),
+            Some(Command::Policy(policy::Command::Eval { name, arguments, caller })) => {
+                let subject = subject(caller, &config)?;
+                say(out, &policy::eval(&daemon().await?, &config, subject, &name, &arguments).await?)
+            }
+            Some(Command::Run { file, caller }) => {
+                say(out, &run(&daemon().await?, subject(caller, &config)?, &file).await?)
+            }
         }
     });
     // A handler that ignores its cancel signal must not keep the process.
@@ -172,9 +197,9 @@ fn carry_out(arguments: Arguments) -> Result<(), CommandError> {
     done
 }
 
-async fn serve(daemon: &Daemon, config: &Config) -> Result<(), CommandError> {
+async fn serve(daemon: &Daemon, config: &Config, out: File) -> Result<(), CommandError> {
     let http = daemon.serve_http(config).await?;
-    say(&format!("listening http://{}{}\n", http.address(), config.server.path.as_str()))?;
+    say(out, &format!("listening http://{}{}\n", http.address(), config.server.path.as_str()))?;
     stopped().await.map_err(CommandError::Runtime)?;
     tracing::info!("stopping: open requests may finish");
     tokio::select! {
@@ -195,12 +220,12 @@ async fn stopped() -> std::io::Result<()> {
     Ok(())
 }
 
-async fn stdio(daemon: &Daemon, config: &Config) -> Result<(), CommandError> {
+async fn stdio(daemon: &Daemon, config: &Config, out: File) -> Result<(), CommandError> {
     let Identity::Static(subject) = &config.identity else { return Err(CommandError::NoSubject) };
-    serve_stdio(daemon.server().for_subject(subject.clone())).await.map_err(CommandError::Stdio)
+    serve_stdio(daemon.server().for_subject(subject.clone()), out).await.map_err(CommandError::Stdio)
 }
 
-fn check(daemon: &Daemon, config: &Config) -> Result<(), CommandError> {
+fn check(daemon: &Daemon, config: &Config) -> String {
     let generation = daemon.current.get();
     let Generation { catalog, policy, plugins, .. } = &*generation;
     let loaded: Vec<_> = plugins
@@ -217,30 +242,30 @@ fn check(daemon: &Daemon, config: &Config) -> Result<(), CommandError> {
     let workers = config.workers;
     let _ = write!(text, "\npolicy         {}\nidentity       {}\n", policy.summary(), config.identity);
     let _ = writeln!(text, "workers        {}, {} ready, sandbox {}", workers.start, workers.ready, workers.sandbox);
-    say(&text)
+    text
 }
 
-fn catalog(daemon: &Daemon) -> Result<(), CommandError> {
+fn catalog(daemon: &Daemon) -> String {
     let generation = daemon.current.get();
     let mut text = String::new();
     for each in generation.catalog.iter() {
         let signature = crate::capability::signature::signature(&each.name, &each.input);
         let _ = writeln!(text, "{signature}\n    {}", each.summary);
     }
-    say(&text)
+    text
 }
 
-async fn search(daemon: &Daemon, subject: Subject, query: &str) -> Result<(), CommandError> {
+async fn search(daemon: &Daemon, subject: Subject, query: &str) -> Result<String, CommandError> {
     let found = daemon.current.get().search(&subject, query).await;
-    print(&found.map_err(|failure| failed(&failure))?)
+    pretty(&found.map_err(|failure| failed(&failure))?)
 }
 
-async fn describe(daemon: &Daemon, subject: Subject, name: &str) -> Result<(), CommandError> {
+async fn describe(daemon: &Daemon, subject: Subject, name: &str) -> Result<String, CommandError> {
     let described = daemon.current.get().describe(&subject, name).await;
-    print(&described.map_err(|failure| failed(&failure))?)
+    pretty(&described.map_err(|failure| failed(&failure))?)
 }
 
-async fn run(daemon: &Daemon, subject: Subject, file: &Path) -> Result<(), CommandError> {
+async fn run(daemon: &Daemon, subject: Subject, file: &Path) -> Result<String, CommandError> {
     let read = match file.as_os_str() == "-" {
         true => std::io::read_to_string(std::io::stdin()),
         false => std::fs::read_to_string(file),
@@ -249,7 +274,7 @@ async fn run(daemon: &Daemon, subject: Subject, file: &Path) -> Result<(), Comma
     let request = Request { subject, source, arrived: Instant::now(), cancelled: CancellationToken::new() };
     let report = daemon.runs.execute(request).await;
     match report.outcome {
-        Ok(value) => say(&(value.to_json() + "\n")),
+        Ok(value) => Ok(value.to_json() + "\n"),
         Err(failure) => Err(CommandError::Failed(run_text(&failure, &report.calls))),
     }
 }
@@ -274,12 +299,11 @@ fn failed(failure: &Failure) -> CommandError {
     CommandError::Failed(text(failure))
 }
 
-fn print(value: &impl serde::Serialize) -> Result<(), CommandError> {
+fn pretty(value: &impl serde::Serialize) -> Result<String, CommandError> {
     let json = serde_json::to_string_pretty(value).map_err(|cause| CommandError::Write(cause.into()))?;
-    say(&(json + "\n"))
+    Ok(json + "\n")
 }
 
-fn say(text: &str) -> Result<(), CommandError> {
-    let mut out = std::io::stdout();
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(CommandError::Write)
+fn say(mut out: File, text: &str) -> Result<(), CommandError> {
+    out.write_all(text.as_bytes()).map_err(CommandError::Write)
 }

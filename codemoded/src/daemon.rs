@@ -167,11 +167,16 @@ fn registrations(plugins: &Plugins) -> Vec<Registration> {
 
 fn policy(config: &config::Policy) -> Result<Policy, Vec<PolicyError>> {
     let config::Policy::Rego(rego) = config else { return Ok(Policy::AllowAll) };
+    Policy::load(&policy_source(rego)?)
+}
+
+/// Reads the files of a policy.
+pub fn policy_source(rego: &config::Rego) -> Result<PolicySource, Vec<PolicyError>> {
     let mut source = PolicySource::read(&rego.modules, &rego.data, rego.execute.as_str().to_owned())?;
     source.discover = rego.discover.as_ref().map(|reference| reference.as_str().to_owned());
     source.reason = rego.reason.as_ref().map(|reference| reference.as_str().to_owned());
     source.danger_builtins.clone_from(&rego.danger_builtins);
-    Policy::load(&source)
+    Ok(source)
 }
 
 async fn probe(pool: &Pool) -> Result<Confinement, StartError> {

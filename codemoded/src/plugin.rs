@@ -12,9 +12,11 @@ mod library;
 mod namespace;
 pub mod probe;
 mod settings;
+mod stdout;
 
 pub use fault::{Exposure, Phase, PluginFault, Reason};
 pub use instance::{CallError, CallRequest, Instance};
+pub use stdout::take_stdout;
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};

@@ -22,8 +22,10 @@ mod source;
 mod syntax;
 #[cfg(test)]
 mod tests;
+mod trial;
 
 pub use source::{Place, PolicyError, PolicySource, Refusal, Text};
+pub use trial::{Tested, Trial};
 
 use std::sync::Arc;
 use std::time::Instant;

@@ -33,10 +33,9 @@ pub enum StdioError {
     Broken(#[source] tokio::task::JoinError),
 }
 
-/// Serves on this process's standard input and output until the client closes the first.
-pub async fn serve_stdio(server: Server) -> Result<(), StdioError> {
-    let (input, output) = rmcp::transport::stdio_pipes();
-    serve(server, input, output).await
+/// Serves on this process's standard input, answering on its standard output, until the client closes the first.
+pub async fn serve_stdio(server: Server, output: std::fs::File) -> Result<(), StdioError> {
+    serve(server, tokio::io::stdin(), tokio::fs::File::from_std(output)).await
 }
 
 /// Serves on any two streams.

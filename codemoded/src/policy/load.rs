@@ -28,12 +28,14 @@ pub(super) fn load(source: &PolicySource) -> Result<Rego, Vec<PolicyError>> {
 }
 
 /// A module that parsed.
-struct Parsed<'a> {
-    text: &'a Text,
-    module: Ref<Module>,
+pub(super) struct Parsed<'a> {
+    pub text: &'a Text,
+    pub module: Ref<Module>,
 }
 
-fn on_big_stack<T: Send>(work: impl FnOnce() -> Result<T, Vec<PolicyError>> + Send) -> Result<T, Vec<PolicyError>> {
+pub(super) fn on_big_stack<T: Send>(
+    work: impl FnOnce() -> Result<T, Vec<PolicyError>> + Send,
+) -> Result<T, Vec<PolicyError>> {
     thread::scope(|scope| {
         let builder = thread::Builder::new().name("policy-load".into()).stack_size(STACK_BYTES);
         let thread = builder.spawn_scoped(scope, work).map_err(|error| vec![PolicyError::Threads(error)])?;
@@ -41,7 +43,7 @@ fn on_big_stack<T: Send>(work: impl FnOnce() -> Result<T, Vec<PolicyError>> + Se
     })
 }
 
-fn prepare(source: &PolicySource) -> Result<(Blueprint, String), Vec<PolicyError>> {
+pub(super) fn prepare(source: &PolicySource) -> Result<(Blueprint, String), Vec<PolicyError>> {
     if source.modules.is_empty() {
         return Err(vec![PolicyError::NoModule]);
     }
@@ -77,7 +79,7 @@ fn prepare(source: &PolicySource) -> Result<(Blueprint, String), Vec<PolicyError
     }
 }
 
-fn parse(text: &Text) -> Result<Parsed<'_>, PolicyError> {
+pub(super) fn parse(text: &Text) -> Result<Parsed<'_>, PolicyError> {
     nesting::check(&text.text)
         .map_err(|fault| PolicyError::TooDeep { place: Place::at(&text.path, fault.line), what: fault.what })?;
     let mut engine = engine();
@@ -95,7 +97,7 @@ fn computed_default(definition: &Definition) -> Option<PolicyError> {
 }
 
 /// Checks every call of a module, and gives its text with `print` statements erased.
-fn check_calls(
+pub(super) fn check_calls(
     parsed: &Parsed<'_>,
     definitions: &Definitions,
     danger: &[String],
@@ -183,7 +185,7 @@ fn summary(source: &PolicySource, rules: usize) -> String {
 }
 
 /// All values, or all errors.
-fn collect<T>(results: impl Iterator<Item = Result<T, PolicyError>>) -> Result<Vec<T>, Vec<PolicyError>> {
+pub(super) fn collect<T>(results: impl Iterator<Item = Result<T, PolicyError>>) -> Result<Vec<T>, Vec<PolicyError>> {
     let (mut values, mut errors) = (Vec::new(), Vec::new());
     for result in results {
         match result {

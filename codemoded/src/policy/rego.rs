@@ -103,6 +103,17 @@ impl Evaluator {
         (shown, failure)
     }
 
+    /// What any rule says, of a call where one is given.
+    pub(super) fn value(
+        &mut self,
+        rule: &str,
+        question: Option<&Question>,
+        deadline: Instant,
+    ) -> Result<Value, PolicyFailure> {
+        self.machine.set_input(question.map_or(Value::Undefined, input::of_call));
+        self.machine.evaluate(rule, deadline)
+    }
+
     /// What a denied caller may be told; a policy without a text for this call publishes none.
     fn reason(&mut self, deadline: Instant) -> Option<String> {
         let reason = self.decisions.reason.as_ref()?;

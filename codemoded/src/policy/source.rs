@@ -99,18 +99,20 @@ pub enum Refusal {
     Print,
 }
 
+impl Text {
+    /// Reads a file.
+    pub fn read(path: &Path) -> Result<Self, PolicyError> {
+        let unreadable = |source| PolicyError::Unreadable { path: path.to_owned(), source };
+        Ok(Self { path: path.to_owned(), text: std::fs::read_to_string(path).map_err(unreadable)? })
+    }
+}
+
 impl PolicySource {
     /// Reads the files; whatever cannot be read is reported together.
     pub fn read(modules: &[PathBuf], data: &[PathBuf], execute: String) -> Result<Self, Vec<PolicyError>> {
         let mut errors = Vec::new();
         let mut texts = |paths: &[PathBuf]| -> Vec<Text> {
-            let read = |path: &PathBuf| match std::fs::read_to_string(path) {
-                Ok(text) => Some(Text { path: path.clone(), text }),
-                Err(source) => {
-                    errors.push(PolicyError::Unreadable { path: path.clone(), source });
-                    None
-                }
-            };
+            let read = |path: &PathBuf| Text::read(path).map_err(|error| errors.push(error)).ok();
             paths.iter().filter_map(read).collect()
         };
         let (modules, data) = (texts(modules), texts(data));

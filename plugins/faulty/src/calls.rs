@@ -16,6 +16,7 @@ pub(crate) fn offer(c: &mut Capabilities<Faulty>) {
     c.add("faulty.wrong_type", wrong_type).summary("Give a result that its schema forbids.").read_only();
     c.add("faulty.huge", huge).summary("Give a text of any size.").read_only();
     c.add("faulty.deep", deep).summary("Give a value of any depth.").read_only();
+    c.add("faulty.print", print).summary("Write a line to standard output.").read_only();
     c.add("faulty.raw", raw).summary("Give the JSON that a text spells, whatever it is.").read_only();
 }
 
@@ -50,16 +51,16 @@ fn crash(_: &Faulty, _: &Call, _: NoArguments) -> Result<(), CapabilityError> {
 }
 
 #[derive(Deserialize, JsonSchema)]
-struct Fail {
-    /// The text of the error.
+struct Message {
+    /// The text.
     message: String,
 }
 
-fn publish(_: &Faulty, _: &Call, input: Fail) -> Result<(), CapabilityError> {
+fn publish(_: &Faulty, _: &Call, input: Message) -> Result<(), CapabilityError> {
     Err(CapabilityError::published(input.message))
 }
 
-fn fail(_: &Faulty, _: &Call, input: Fail) -> Result<(), CapabilityError> {
+fn fail(_: &Faulty, _: &Call, input: Message) -> Result<(), CapabilityError> {
     Err(CapabilityError::private(input.message))
 }
 
@@ -116,4 +117,9 @@ struct Raw {
 
 fn raw(_: &Faulty, _: &Call, input: Raw) -> Result<Json, CapabilityError> {
     Ok(input.json.parse()?)
+}
+
+fn print(_: &Faulty, _: &Call, input: Message) -> Result<(), CapabilityError> {
+    println!("{}", input.message);
+    Ok(())
 }

@@ -1,0 +1,119 @@
+//! A policy can be tried before it decides: its unit tests, and one call's decision with what each rule says.
+
+use std::fs;
+use std::path::Path;
+
+use crate::harness::{allow_all, faulty, run};
+
+const RULES: &str = r#"package p
+
+default allow := false
+
+allow if input.capability.hints.read_only
+
+allow if writer
+
+writer if input.subject.claims.role == "writer"
+
+discover if input.capability.id != "faulty.record.write"
+
+reason := "ask the owner" if not writer
+"#;
+
+const TESTS: &str = r#"package p_test
+
+import data.p
+
+test_a_writer_may_write if p.allow with input as {"subject": {"claims": {"role": "writer"}}, "capability": {"hints": {}}}
+
+test_others_may_not if not p.allow with input as {"subject": {"claims": {}}, "capability": {"hints": {}}}
+"#;
+
+fn folder(tests: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let policy = "mode = \"rego\"\nmodules = [\"p.rego\"]\nexecute = \"data.p.allow\"\ndiscover = \"data.p.discover\"\n\
+                  reason = \"data.p.reason\"";
+    let config = allow_all(&faulty()).replace("mode = \"allow-all\"", policy);
+    fs::write(folder.path().join("codemode.toml"), config).unwrap();
+    fs::write(folder.path().join("p.rego"), RULES).unwrap();
+    fs::write(folder.path().join("p_test.rego"), tests).unwrap();
+    folder
+}
+
+#[test]
+fn unit_tests_beside_a_policy_are_run_and_a_failed_one_fails_the_command() {
+    let sound = folder(TESTS);
+    let (code, printed, errors) = run(&["policy", "test"], sound.path());
+    let expected = "ok      data.p_test.test_a_writer_may_write\nok      data.p_test.test_others_may_not\n\
+                    2 passed, 0 failed\n";
+    assert_eq!((code, printed.as_str(), errors.as_str()), (0, expected, ""));
+
+    let wrong = folder(&format!("{TESTS}\ntest_wrong if p.allow with input as {{}}\n\ntest_no_boolean := 7\n"));
+    let (code, printed, errors) = run(&["policy", "test"], wrong.path());
+    assert_eq!((code, errors.trim()), (1, "error: 2 of 4 tests failed"));
+    let place = wrong.path().join("p_test.rego").display().to_string();
+    assert!(printed.contains(&format!("FAILED  data.p_test.test_wrong  ({place}:9: undefined)\n")), "{printed}");
+    assert!(printed.contains(&format!("FAILED  data.p_test.test_no_boolean  ({place}:11: 7)\n")), "{printed}");
+}
+
+#[test]
+fn tests_may_be_named_and_none_is_a_failure() {
+    let none = folder("package p_test\n");
+    let (code, _, errors) = run(&["policy", "test"], none.path());
+    assert_eq!(code, 1);
+    assert!(errors.starts_with("error: no rule is named `test_…`"), "{errors}");
+    fs::write(none.path().join("elsewhere.rego"), TESTS).unwrap();
+    let (code, printed, _) = run(&["policy", "test", "elsewhere.rego"], none.path());
+    assert_eq!((code, printed.lines().last()), (0, Some("2 passed, 0 failed")));
+    let (code, _, errors) = run(&["policy", "test", "gone.rego"], none.path());
+    assert_eq!(code, 78);
+    assert!(errors.contains("gone.rego: the policy file cannot be read"), "{errors}");
+}
+
+#[test]
+fn a_policy_that_would_not_be_served_is_not_tested() {
+    let folder = folder(&format!("{TESTS}\ntest_time if time.now_ns() > 0\n"));
+    let (code, printed, errors) = run(&["policy", "test"], folder.path());
+    assert_eq!((code, printed.as_str()), (78, ""));
+    assert!(errors.contains("p_test.rego:9: `time.now_ns` is never available in a policy"), "{errors}");
+}
+
+#[test]
+fn the_shipped_policy_passes_its_tests() {
+    let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("../config/policy/authz.rego").canonicalize().unwrap();
+    let policy = format!("mode = \"rego\"\nmodules = [{shipped:?}]\nexecute = \"data.codemode.authz.allow\"");
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("codemode.toml"), allow_all("").replace("mode = \"allow-all\"", &policy)).unwrap();
+    let (code, printed, errors) = run(&["policy", "test"], folder.path());
+    assert_eq!((code, errors.as_str()), (0, ""), "{printed}");
+    assert!(printed.ends_with(" passed, 0 failed\n") && !printed.starts_with('0'), "{printed}");
+}
+
+#[test]
+fn one_call_is_decided_and_each_rule_says_why() {
+    let folder = folder(TESTS);
+    fs::write(folder.path().join("writer.json"), "{\"role\": \"writer\"}").unwrap();
+    let eval = |arguments: &[&str]| run(&[&["policy", "eval"], arguments].concat(), folder.path());
+    let (code, printed, errors) = eval(&["faulty.record", "value=[1, 2]", "count=3"]);
+    assert_eq!(code, 0, "{errors}");
+    let expected = "decision  deny: ask the owner\nshown     no\n\
+        input     {\"subject\":{\"id\":\"local\",\"claims\":{}},\"capability\":{\"id\":\"faulty.record.write\",\
+        \"name\":\"faulty.record\",\"hints\":{\"read_only\":false,\"destructive\":false}},\
+        \"arguments\":{\"value\":[1,2],\"tags\":[],\"count\":3}}\n\
+        rules     data.p.allow = false\n          data.p.writer = undefined\n          data.p.discover = undefined\n          \
+        data.p.reason = \"ask the owner\"\n";
+    assert_eq!(printed, expected);
+    let (_, printed, _) = eval(&["faulty.record", "value=1", "--claims", "writer.json"]);
+    assert!(printed.starts_with("decision  allow\n"), "{printed}");
+    let (_, printed, _) = eval(&["faulty.note", "text=seven"]);
+    assert!(printed.starts_with("decision  allow\nshown     yes\n"), "{printed}");
+    for (arguments, code, text) in [
+        (&["faulty.nothing"][..], 1, "error: capability not found"),
+        (&["faulty.note", "text"], 64, "error: `text` is no argument; write KEY=VALUE"),
+        (&["faulty.note", "text=1"], 1, "error: invalid capability arguments: faulty.note: argument \"text\" must be"),
+    ] {
+        let (exit, _, errors) = eval(arguments);
+        assert_eq!(exit, code, "{errors}");
+        assert!(errors.contains(text), "{errors}");
+    }
+}

@@ -1,0 +1,96 @@
+//! One client on standard input and output.
+
+use std::io::{BufRead, BufReader, Lines, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::harness::{allow_all, executable, faulty, program};
+
+struct Conversation {
+    child: Child,
+    input: Option<ChildStdin>,
+    lines: Lines<BufReader<ChildStdout>>,
+    _folder: TempDir,
+}
+
+impl Conversation {
+    fn open(rest: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("codemode.toml"), allow_all(rest)).unwrap();
+        let mut child = Command::new(executable())
+            .arg("--stdio")
+            .current_dir(folder.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut opened = Self { input: child.stdin.take(), child, lines, _folder: folder };
+        let hello = json!({ "protocolVersion": "2025-06-18", "capabilities": {},
+            "clientInfo": { "name": "t", "version": "1" } });
+        opened.say(&json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello }));
+        assert_eq!(opened.answer()["id"], 0);
+        opened.say(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+        opened
+    }
+
+    fn say(&mut self, message: &Value) {
+        writeln!(self.input.as_mut().unwrap(), "{message}").unwrap();
+    }
+
+    fn execute(&mut self, id: u32, body: &str) {
+        self.say(&json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call",
+            "params": { "name": "execute", "arguments": { "source": program(body) } } }));
+    }
+
+    /// The next line, which must be a message.
+    fn answer(&mut self) -> Value {
+        serde_json::from_str(&self.lines.next().unwrap().unwrap()).unwrap()
+    }
+}
+
+#[test]
+fn what_a_plugin_prints_does_not_break_the_conversation() {
+    let mut client = Conversation::open(&faulty());
+    client.execute(1, "return faulty.print(message = \"in between\")");
+    let answer = client.answer();
+    assert_eq!((&answer["id"], &answer["result"]["structuredContent"]["result"]), (&json!(1), &Value::Null));
+}
+
+#[test]
+fn a_cancelled_run_ends_and_its_slot_comes_back() {
+    let mut client = Conversation::open(
+        "[limits]\nmax_execution_time = \"50s\"\nmax_execution_steps = 1000000000000\nmax_concurrent_executions = 1\n",
+    );
+    let asked = Instant::now();
+    client.execute(1, "for i in range(1000000000):\n    pass");
+    client.say(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 1 } }));
+    client.execute(2, "return 2");
+    let mut answer = client.answer();
+    if answer["id"] == 1 {
+        assert_eq!(answer["result"]["content"][0]["text"], "context canceled");
+        answer = client.answer();
+    }
+    assert_eq!((&answer["id"], &answer["result"]["structuredContent"]["result"]), (&json!(2), &json!(2)));
+    assert!(asked.elapsed() < Duration::from_secs(20), "{:?}", asked.elapsed());
+}
+
+#[test]
+fn the_daemon_ends_with_its_client() {
+    let mut client = Conversation::open("");
+    client.input.take();
+    assert!(client.child.wait().unwrap().success());
+}
+
+impl Drop for Conversation {
+    fn drop(&mut self) {
+        self.input.take();
+        // It may have ended by itself, which the test has looked at.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
