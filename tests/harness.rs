@@ -1,7 +1,7 @@
 //! A daemon of its own for each test: a folder, a configuration, a port, and calls through HTTP.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -222,6 +222,25 @@ pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
     while !holds() {
         assert!(Instant::now() < patience, "not within ten seconds: {what}");
         std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// Does the same with every item, several at once, and gives the outcomes in the items' order.
+pub(crate) fn each<T: Sync, R: Send>(items: &[T], act: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    const AT_ONCE: usize = 4;
+    let part = items.len().div_ceil(AT_ONCE).max(1);
+    std::thread::scope(|scope| {
+        let parts: Vec<_> =
+            items.chunks(part).map(|part| scope.spawn(|| part.iter().map(&act).collect::<Vec<_>>())).collect();
+        parts.into_iter().flat_map(|part| part.join().unwrap()).collect()
+    })
+}
+
+/// Tells `tests/run` what this machine could not run.
+pub(crate) fn not_run(test: &str, reason: &str) {
+    if let Ok(list) = std::env::var("CODEMODE_NOT_RUN") {
+        let mut list = fs::OpenOptions::new().append(true).create(true).open(list).unwrap();
+        writeln!(list, "{test}: {reason}").unwrap();
     }
 }
 

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::json;
 
-use crate::harness::{Daemon, allow_all, executable, library, plugin, run};
+use crate::harness::{Daemon, allow_all, executable, library, not_run, plugin, run};
 
 fn checkout() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
@@ -96,12 +96,4 @@ fn the_tools_are_three_in_order_and_text_search_is_found_first() {
     assert_eq!(found.structured.unwrap()["results"][0]["name"], "files.search");
     let described = daemon.call("describe_api", json!({ "name": "records.lookup" }), &[]).structured.unwrap();
     assert_eq!(described["signature"], "records.lookup(*, key: str, limit: int | None)");
-}
-
-/// Tells `tests/run` what this machine could not run.
-fn not_run(test: &str, reason: &str) {
-    if let Ok(list) = std::env::var("CODEMODE_NOT_RUN") {
-        let mut list = fs::OpenOptions::new().append(true).create(true).open(list).unwrap();
-        writeln!(list, "{test}: {reason}").unwrap();
-    }
 }

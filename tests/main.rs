@@ -17,6 +17,7 @@ mod identity;
 mod job;
 mod limits;
 mod policy;
+mod starlark;
 mod start;
 mod stdio;
 mod tidy;

@@ -15,7 +15,7 @@ use starlark::values::typing::{StarlarkIter, StarlarkNever};
 use starlark::values::{Heap, UnpackValue, Value, ValueOfUnchecked};
 
 use super::shown::Shown;
-use super::text::{holds_values, interpolate, is_float, repr_of, str_of};
+use super::text::{interpolate, is_ours, repr_of, str_of};
 
 /// What `<<` is rewritten to, for the interpreter's own wraps at 32 bits.
 pub(super) const SHIFT_LEFT: &str = "__shift_left__";
@@ -127,7 +127,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
 }
 
 fn shown<'v>(value: Value<'v>, heap: Heap<'v>) -> Value<'v> {
-    match is_float(value) || holds_values(value) {
+    match is_ours(value) {
         true => heap.alloc(Shown::new(repr_of(value))),
         false => value,
     }

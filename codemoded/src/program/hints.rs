@@ -78,7 +78,11 @@ pub(super) const METHODS: [(&str, &str, &str); 22] = [
 ];
 
 /// How the interpreter words a Python form that it does not have, and what to write instead.
-pub(super) const FORMS: [(&str, &str); 7] = [
+pub(super) const FORMS: [(&str, &str); 8] = [
+    (
+        "mutates an iterable for an iterator while iterating",
+        "it is temporarily immutable, for a loop runs over it; loop over a copy, `for x in list(xs):`",
+    ),
     ("unexpected symbol '**'", "there is no `**`; use `math.pow(x, y)` for floats, or multiply"),
     (
         "unexpected keyword 'for', expected symbol ')'",

@@ -15,6 +15,9 @@ use starlark::values::structs::StructRef;
 use starlark::values::tuple::TupleRef;
 use starlark::values::{UnpackValue, Value, ValueIdentity, ValueLike};
 
+use super::fault::SOURCE_NAME;
+use super::namespace::Callable;
+
 /// A `%` that cannot be carried out.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum FormatFailure {
@@ -34,7 +37,7 @@ pub(super) enum FormatFailure {
 pub(super) fn str_of(value: Value<'_>) -> String {
     match value.unpack_str() {
         Some(text) => text.to_owned(),
-        None if holds_values(value) || is_float(value) => repr_of(value),
+        None if is_ours(value) => repr_of(value),
         None => value.to_str(),
     }
 }
@@ -47,15 +50,24 @@ pub(super) fn repr_of(value: Value<'_>) -> String {
 }
 
 /// Whether the interpreter's own text of this value may differ from ours.
-pub(super) fn holds_values(value: Value<'_>) -> bool {
+pub(super) fn is_ours(value: Value<'_>) -> bool {
+    holds_values(value) || is_float(value) || is_function(value)
+}
+
+fn holds_values(value: Value<'_>) -> bool {
     ListRef::from_value(value).is_some()
         || TupleRef::from_value(value).is_some()
         || DictRef::from_value(value).is_some()
         || StructRef::from_value(value).is_some()
 }
 
-pub(super) fn is_float(value: Value<'_>) -> bool {
+fn is_float(value: Value<'_>) -> bool {
     value.downcast_ref::<StarlarkFloat>().is_some()
+}
+
+/// A function of the program, of the language, or a value's method; a capability is one too, with a text of its own.
+fn is_function(value: Value<'_>) -> bool {
+    value.get_type() == "function" && value.downcast_ref::<Callable>().is_none()
 }
 
 /// `format % argument` for a string on the left (Starlark specification, String interpolation).
@@ -144,6 +156,14 @@ fn pythonic(text: &str) -> String {
     format!("{mantissa}e{sign}{digits:0>2}")
 }
 
+/// The interpreter names a program's function with its file, and any other barely.
+fn function_text(name: &str) -> String {
+    match name.strip_prefix(SOURCE_NAME).and_then(|rest| rest.strip_prefix('.')) {
+        Some(own) => format!("<function {own}>"),
+        None => format!("<built-in function {name}>"),
+    }
+}
+
 fn integer(value: Value<'_>) -> Option<BigInt> {
     BigInt::unpack_value(value).ok().flatten()
 }
@@ -162,6 +182,8 @@ impl<'v> Printer<'v> {
     fn value(&mut self, value: Value<'v>) {
         if let Some(float) = value.downcast_ref::<StarlarkFloat>() {
             self.out.push_str(&float_text(float.0));
+        } else if is_function(value) {
+            self.out.push_str(&function_text(&value.to_str()));
         } else if !holds_values(value) {
             self.out.push_str(&value.to_repr());
         } else if self.open.insert(value.identity()) {

@@ -1,0 +1,4 @@
+//! The language, judged by others: its conformance suite, and the interpreter in Go.
+
+mod conformance;
+mod listed;
