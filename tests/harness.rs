@@ -132,8 +132,33 @@ impl Daemon {
         fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
     }
 
+    /// Host and port.
+    pub(crate) fn address(&self) -> &str {
+        self.url.strip_prefix("http://").unwrap().split('/').next().unwrap()
+    }
+
+    /// Whether the faulty plugin has recorded a note with this text.
+    pub(crate) fn recorded(&self, text: &str) -> bool {
+        fs::read_to_string(self.folder.path().join("calls.jsonl")).unwrap_or_default().contains(text)
+    }
+
+    /// Asks the daemon to stop.
+    pub(crate) fn terminate(&self) {
+        let pid = self.pid().to_string();
+        assert!(Command::new("kill").arg(pid).status().unwrap().success());
+    }
+
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
+    }
+
+    /// How many connections the daemon has accepted and not closed.
+    pub(crate) fn connections(&self) -> usize {
+        let port = self.address().rsplit(':').next().unwrap().parse::<u16>().unwrap();
+        let table = fs::read_to_string("/proc/net/tcp").unwrap();
+        let rows = table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+        // Local address, state (0A listens), and an inode where a process holds the socket.
+        rows.filter(|row| row[1].ends_with(&format!(":{port:04X}")) && row[3] != "0A" && row[9] != "0").count()
     }
 
     /// The processes that the daemon has started and that are not reaped.
@@ -198,7 +223,11 @@ impl Daemon {
             request = request.header(*name, *value);
         }
         let mut response = request.send(body.to_string()).unwrap();
-        (response.status().as_u16(), response.body_mut().read_to_string().unwrap())
+        let is_stream = response.headers().get("content-type").is_some_and(|kind| kind == "text/event-stream");
+        let text = response.body_mut().read_to_string().unwrap();
+        // A long run is answered in the last event of a stream.
+        let answer = text.lines().filter_map(|line| line.strip_prefix("data: ")).next_back().filter(|_| is_stream);
+        (response.status().as_u16(), answer.map_or(text.clone(), str::to_owned))
     }
 }
 
@@ -206,6 +235,14 @@ impl Daemon {
 pub(crate) fn program(body: &str) -> String {
     let lines: Vec<_> = body.lines().map(|line| format!("    {line}\n")).collect();
     format!("def main():\n{}", lines.concat())
+}
+
+/// Tells `tests/run` what this machine could not run.
+pub(crate) fn not_run(test: &str, reason: &str) {
+    if let Ok(list) = std::env::var("CODEMODE_NOT_RUN") {
+        let mut list = fs::OpenOptions::new().append(true).create(true).open(list).unwrap();
+        writeln!(list, "{test}: {reason}").unwrap();
+    }
 }
 
 /// Runs the executable to its end and gives exit code, standard output and standard error.

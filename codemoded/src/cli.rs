@@ -12,6 +12,7 @@ use std::time::Instant;
 
 use clap::{Parser, Subcommand};
 use policy::TrialError;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
 
@@ -271,7 +272,8 @@ async fn run(daemon: &Daemon, subject: Subject, file: &Path) -> Result<String, C
         false => std::fs::read_to_string(file),
     };
     let source = read.map_err(|cause| CommandError::Read(file.to_owned(), cause))?;
-    let request = Request { subject, source, arrived: Instant::now(), cancelled: CancellationToken::new() };
+    let (cancelled, progress) = (CancellationToken::new(), watch::Sender::default());
+    let request = Request { subject, source, arrived: Instant::now(), cancelled, progress };
     let report = daemon.runs.execute(request).await;
     match report.outcome {
         Ok(value) => Ok(value.to_json() + "\n"),

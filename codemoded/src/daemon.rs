@@ -5,6 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
 use crate::capability::Id;
 use crate::capability::catalog::{Catalog, CatalogFault, Registration};
 use crate::config::{self, Config, Sandbox};
@@ -88,13 +90,33 @@ impl Daemon {
     pub async fn serve_http(&self, config: &Config) -> Result<Http, StartError> {
         let address = config.server.listen.to_string();
         let listen = |cause| StartError::Listen { address: address.clone(), cause };
+        make_room(config.server.max_connections);
         let listener = tokio::net::TcpListener::bind(&address).await.map_err(listen)?;
         let settings = Settings {
             path: config.server.path.as_str().to_owned(),
             names: names(&config.server)?,
             identity: identity(&config.identity)?,
+            times: config.server.times,
+            max_connections: config.server.max_connections,
+            sessions: config.server.sessions,
         };
         Http::start(listener, settings, self.server()).map_err(listen)
+    }
+}
+
+/// Descriptors that the daemon wants beside those of its connections: workers, plugins, logs.
+const OWN_DESCRIPTORS: u64 = 1_000;
+
+/// Each connection takes a descriptor; the usual limit dates from programs that cannot handle more than 1,024.
+fn make_room(max_connections: usize) {
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
+    if let Err(error) = setrlimit(Resource::Nofile, raised) {
+        tracing::warn!(%error, "the limit of open files could not be raised");
+    }
+    let wanted = OWN_DESCRIPTORS.saturating_add(max_connections as u64);
+    if let Some(most) = limit.maximum.filter(|most| *most < wanted) {
+        tracing::warn!(most, wanted, "the limit of open files is too low for server.max_connections");
     }
 }
 

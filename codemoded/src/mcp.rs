@@ -5,6 +5,7 @@
 pub mod body;
 pub mod guard;
 pub mod http;
+mod progress;
 pub mod server;
 pub mod stdio;
 pub mod tools;

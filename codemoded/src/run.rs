@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 use uuid::Uuid;
@@ -43,6 +44,8 @@ pub struct Request {
     pub arrived: Instant,
     /// Fires when the client cancels or goes away.
     pub cancelled: CancellationToken,
+    /// Is told how many native calls are done.
+    pub progress: watch::Sender<u64>,
 }
 
 /// How one run went.
@@ -84,7 +87,7 @@ impl Runs {
     async fn run(&self, id: RunId, request: Request) -> Report {
         let generation = self.generations.get();
         let deadline = request.arrived + generation.limits.max_execution_time;
-        let ledger = Ledger::default();
+        let ledger = Ledger::new(request.progress);
         let caller = Caller { generation: &generation, run: id, subject: &request.subject, ledger: &ledger, deadline };
         let outcome = tokio::select! {
             biased;
@@ -146,6 +149,7 @@ async fn converse(
         let frame = tokio::select! {
             frame = worker.receive() => frame?,
             Some((call, answered)) = in_flight.next(), if !in_flight.is_empty() => {
+                caller.ledger.answered();
                 let answer = match answer(answered, limits.max_intermediate_value_bytes, &mut result_bytes) {
                     Ok(answer) => answer,
                     Err(failure) => return Ok(Err(failure)),

@@ -48,6 +48,14 @@ pub(super) struct Server {
     pub(super) public_url: Option<PublicUrl>,
     pub(super) trusted_origins: List<Origin>,
     pub(super) allowed_hosts: List<AllowedHost>,
+    pub(super) header_timeout: Option<Period>,
+    pub(super) body_timeout: Option<Period>,
+    pub(super) idle_timeout: Option<Period>,
+    pub(super) max_connections: Option<Count<1_000_000>>,
+    pub(super) sessions: Option<bool>,
+    pub(super) session_timeout: Option<Period>,
+    pub(super) max_sessions: Option<Count<1_000_000>>,
+    pub(super) max_sessions_per_subject: Option<Count<1_000_000>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::str::FromStr as _;
+use std::time::Duration;
 
 use http::Uri;
 use http::uri::Authority;
@@ -13,6 +14,17 @@ use super::fault::Problem;
 use super::place::KeyPath;
 use super::raw;
 use super::reading::Reading;
+use crate::mcp::http::{SessionBounds, Times};
+
+const HEADER_TIMEOUT: Duration = Duration::from_secs(15);
+const BODY_TIMEOUT: Duration = Duration::from_secs(30);
+/// Longer than proxies keep an idle connection (nginx: 60 s), so that they close first and never send a request into a
+/// connection that is just being closed.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(75);
+const MAX_CONNECTIONS: usize = 16_384;
+const SESSION_TIMEOUT: Duration = Duration::from_secs(30 * 60);
+const MAX_SESSIONS: usize = 10_000;
+const MAX_SESSIONS_PER_SUBJECT: usize = 100;
 
 /// The HTTP side.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,6 +34,11 @@ pub struct Server {
     pub public_url: Option<PublicUrl>,
     pub trusted_origins: Vec<Origin>,
     pub allowed_hosts: Vec<AllowedHost>,
+    /// How long a client may take.
+    pub times: Times,
+    pub max_connections: usize,
+    /// Nothing where every request stands alone.
+    pub sessions: Option<SessionBounds>,
 }
 
 /// Where to listen.
@@ -97,6 +114,17 @@ impl Server {
             public_url: raw.public_url,
             trusted_origins,
             allowed_hosts,
+            times: Times {
+                head: raw.header_timeout.map_or(HEADER_TIMEOUT, Into::into),
+                body: raw.body_timeout.map_or(BODY_TIMEOUT, Into::into),
+                idle: raw.idle_timeout.map_or(IDLE_TIMEOUT, Into::into),
+            },
+            max_connections: raw.max_connections.map_or(MAX_CONNECTIONS, Into::into),
+            sessions: raw.sessions.unwrap_or_default().then(|| SessionBounds {
+                max_sessions: raw.max_sessions.map_or(MAX_SESSIONS, Into::into),
+                max_sessions_per_subject: raw.max_sessions_per_subject.map_or(MAX_SESSIONS_PER_SUBJECT, Into::into),
+                idle: raw.session_timeout.map_or(SESSION_TIMEOUT, Into::into),
+            }),
         }
     }
 }

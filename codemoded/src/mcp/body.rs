@@ -22,6 +22,17 @@ pub struct Checked {
     pub id: Option<Value>,
     /// The message itself names the revision that it speaks.
     pub names_its_version: bool,
+    pub asks: Asks,
+}
+
+/// What a message wants of a session.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Asks {
+    /// A handshake, which opens one.
+    Handshake,
+    /// That the request with this ID be called off.
+    CallOff(Value),
+    Nothing,
 }
 
 /// A JSON-RPC error: what the caller did wrong, without any of its text.
@@ -58,7 +69,9 @@ pub fn check(text: &[u8]) -> Result<Checked, Rejection> {
         Some(_) => return Err(invalid("`id` must be a string or an integer of 64 bits")),
     };
     shape(&message, id.is_some()).map_err(|rejection| Rejection { id: id.clone(), ..rejection })?;
-    Ok(Checked { names_its_version: meta(&message).is_some_and(|meta| meta.contains_key(VERSION_KEY)), id })
+    let names_its_version = meta(&message).is_some_and(|meta| meta.contains_key(VERSION_KEY));
+    let asks = asks(&message, id.is_some());
+    Ok(Checked { id, names_its_version, asks })
 }
 
 impl Rejection {
@@ -149,6 +162,19 @@ fn tool_call(params: Option<&Map>) -> Result<(), Rejection> {
 
 fn invalid_params(what: &str) -> Rejection {
     Rejection::new(None, Code::InvalidParams, format!("invalid params: {what}"))
+}
+
+fn asks(message: &Map, is_request: bool) -> Asks {
+    let (Some(Value::Str(method)), params) = (message.get("method"), message.get("params")) else {
+        return Asks::Nothing;
+    };
+    match (method.as_str(), params) {
+        ("initialize", _) if is_request => Asks::Handshake,
+        ("notifications/cancelled", Some(Value::Map(params))) if !is_request => {
+            params.get("requestId").cloned().map_or(Asks::Nothing, Asks::CallOff)
+        }
+        (_, _) => Asks::Nothing,
+    }
 }
 
 fn is_id(id: &Value) -> bool {

@@ -1,26 +1,30 @@
-//! The HTTP transport: one listener, one path, stateless, plain JSON answers.
+//! The HTTP transport: one listener, one path, stateless, JSON answers, and streams where they are needed.
 //!
 //! [`Http`] owns the listener and every connection; dropping it closes them. What a request passes on its way to the
 //! protocol library is in `http/endpoint.rs`, how one connection lives in `http/connection.rs`.
 
 mod accept;
+mod carried;
 mod connection;
 mod endpoint;
 mod refusal;
+mod sessions;
+mod stream;
 
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rmcp::ServerHandler;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::guard::{Guard, Names};
-use super::server::Server;
 use crate::identity::Identity;
 use endpoint::Endpoint;
+pub use sessions::SessionBounds;
 
 /// How the endpoint may be reached, and who may use it.
 #[derive(Clone, Debug)]
@@ -29,6 +33,27 @@ pub struct Settings {
     pub path: String,
     pub names: Names,
     pub identity: Identity,
+    pub times: Times,
+    pub max_connections: usize,
+    /// Nothing where every request stands alone.
+    pub sessions: Option<SessionBounds>,
+}
+
+/// How long a client may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Times {
+    /// Until a new connection's first request's head is there.
+    pub head: Duration,
+    /// For a whole body, however it trickles in.
+    pub body: Duration,
+    /// Between requests, and for taking a piece of an answer.
+    pub idle: Duration,
+}
+
+/// What stands behind the transport.
+pub trait Served: ServerHandler + Clone {
+    /// Bytes that one message may have.
+    fn max_request_bytes(&self) -> usize;
 }
 
 /// The running transport.
@@ -42,18 +67,23 @@ pub struct Http {
     serving: JoinHandle<()>,
 }
 
+/// Connections that the system keeps for the daemon while it is busy. Whoever finds no place tries again a second later.
+const MAX_WAITING: i32 = 4096;
+
 /// How long to wait before accepting again where no descriptor is free.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 impl Http {
     /// Serves on a bound listener.
-    pub fn start(listener: TcpListener, settings: Settings, server: Server) -> io::Result<Self> {
+    pub fn start(listener: TcpListener, settings: Settings, server: impl Served) -> io::Result<Self> {
         let address = listener.local_addr()?;
-        let guard = Guard::new(address, settings.names);
-        let closing = CancellationToken::new();
-        let endpoint = Endpoint::new(settings.path, guard, settings.identity, server, closing.child_token());
-        let draining = CancellationToken::new();
-        let serving = serve(listener, Arc::new(endpoint), draining.clone(), closing.clone());
+        // A second call sets the length anew; the first was made with the usual one.
+        rustix::net::listen(&listener, MAX_WAITING)?;
+        let guard = Guard::new(address, settings.names.clone());
+        let (draining, closing) = (CancellationToken::new(), CancellationToken::new());
+        let bounds = ConnectionBounds { times: settings.times, max_connections: settings.max_connections };
+        let endpoint = Endpoint::new(guard, settings, server, draining.clone(), closing.child_token());
+        let serving = serve(listener, bounds, Arc::new(endpoint), draining.clone(), closing.clone());
         let serving = tokio::spawn(serving);
         Ok(Self { address, draining, _closing: closing.drop_guard(), serving })
     }
@@ -72,9 +102,17 @@ impl Http {
     }
 }
 
+/// What holds for connections, whatever is asked on them.
+#[derive(Clone, Copy, Debug)]
+struct ConnectionBounds {
+    times: Times,
+    max_connections: usize,
+}
+
 async fn serve(
     listener: TcpListener,
-    endpoint: Arc<Endpoint>,
+    bounds: ConnectionBounds,
+    endpoint: Arc<Endpoint<impl Served>>,
     draining: CancellationToken,
     closing: CancellationToken,
 ) {
@@ -82,9 +120,12 @@ async fn serve(
     let mut connections = JoinSet::new();
     let accepting = async {
         loop {
+            let has_room = connections.len() < bounds.max_connections;
             tokio::select! {
-                (stream, peer) = accept(&listener) => {
-                    connections.spawn(connection::serve(stream, peer, Arc::clone(&endpoint), draining.clone()));
+                // Beyond the bound, the system lets further connections wait.
+                (stream, peer) = accept(&listener, bounds.times.idle), if has_room => {
+                    let (endpoint, draining) = (Arc::clone(&endpoint), draining.clone());
+                    connections.spawn(connection::serve(stream, peer, bounds.times, endpoint, draining));
                 }
                 Some(_) = connections.join_next() => {}
                 () = draining.cancelled() => break,
@@ -100,13 +141,12 @@ async fn serve(
 }
 
 /// The next connection. An error concerns one connection or the whole process's descriptors; neither ends the server.
-async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
+async fn accept(listener: &TcpListener, stalled: Duration) -> (TcpStream, SocketAddr) {
     loop {
         match listener.accept().await {
             Ok((stream, peer)) => {
-                // A small answer must not wait for the acknowledgement of the one before it.
-                if let Err(error) = stream.set_nodelay(true) {
-                    tracing::debug!(%error, "TCP_NODELAY could not be set");
+                if let Err(error) = tune(&stream, stalled) {
+                    tracing::debug!(%error, "a connection could not be tuned");
                 }
                 return (stream, peer);
             }
@@ -116,6 +156,14 @@ async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
             }
         }
     }
+}
+
+fn tune(stream: &TcpStream, stalled: Duration) -> io::Result<()> {
+    // A small answer must not wait for the acknowledgement of the one before it.
+    stream.set_nodelay(true)?;
+    // A client that is gone, or does not take its answer, must not hold it for ever.
+    let millis = u32::try_from(stalled.as_millis()).unwrap_or(u32::MAX);
+    Ok(rustix::net::sockopt::set_tcp_user_timeout(stream, millis)?)
 }
 
 #[cfg(test)]

@@ -17,7 +17,10 @@ use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
 use serde::Serialize;
 use serde_json::{Value as Json, json};
+use tokio::sync::watch;
 
+use super::http::Served;
+use super::progress::telling;
 use super::tools::{Tool, definitions};
 use super::{MAX_PUBLISHED_BYTES, printable, run_text, text};
 use crate::failure::Failure;
@@ -50,12 +53,17 @@ enum Caller {
     OfRequest,
 }
 
-/// When an HTTP request had arrived whole; the run's deadline counts from there.
+/// What the HTTP layer knows of a request and puts beside it.
 #[derive(Clone, Copy, Debug)]
-pub struct Arrived(pub Instant);
+pub struct Arrival {
+    /// When its head was there; the run's deadline counts from here.
+    pub at: Instant,
+    /// Whether the client takes a stream of events for an answer.
+    pub takes_stream: bool,
+}
 
 impl Server {
-    /// Serves requests beside which an HTTP identity layer puts the [`Subject`] and [`Arrived`].
+    /// Serves requests beside which an HTTP identity layer puts the [`Subject`] and [`Arrival`].
     pub fn new(current: Current, runs: Runs) -> Self {
         Self { current, runs, caller: Caller::OfRequest }
     }
@@ -64,11 +72,6 @@ impl Server {
     #[must_use]
     pub fn for_subject(self, subject: Subject) -> Self {
         Self { caller: Caller::Fixed(subject), ..self }
-    }
-
-    /// Bytes that one message may have.
-    pub fn max_request_bytes(&self) -> usize {
-        self.current.get().limits.max_request_bytes
     }
 
     fn subject(&self, context: &RequestContext<RoleServer>) -> Option<Subject> {
@@ -87,12 +90,19 @@ impl Server {
     }
 
     async fn execute(&self, subject: Subject, source: String, context: &RequestContext<RoleServer>) -> CallToolResult {
-        let arrived = context.extensions.get::<Parts>().and_then(|head| head.extensions.get::<Arrived>());
-        let arrived = arrived.map_or_else(Instant::now, |arrived| arrived.0);
+        // Beside a message that came by another way than HTTP lies nothing.
+        let arrival = context.extensions.get::<Parts>().and_then(|head| head.extensions.get::<Arrival>().copied());
+        let arrival = arrival.unwrap_or_else(|| Arrival { at: Instant::now(), takes_stream: true });
         let cancelled = context.ct.child_token();
         // Also where this future is dropped, the run has nobody to answer to.
         let _end = cancelled.clone().drop_guard();
-        match self.run(RunRequest { subject, source, arrived, cancelled }).await {
+        let (progress, calls) = watch::channel(0);
+        let run = self.run(RunRequest { subject, source, arrived: arrival.at, cancelled, progress });
+        let report = match context.meta.get_progress_token().filter(|_| arrival.takes_stream) {
+            Some(token) => telling(run, calls, token, &context.peer).await,
+            None => run.await,
+        };
+        match report {
             Some(Report { id, calls, outcome }) => {
                 let result = match outcome {
                     Ok(value) => {
@@ -125,6 +135,12 @@ impl Server {
             false => format!("unknown tool `{name}`: the tools are `search_api`, `describe_api` and `execute`"),
         };
         ErrorData::invalid_params(message, None)
+    }
+}
+
+impl Served for Server {
+    fn max_request_bytes(&self) -> usize {
+        self.current.get().limits.max_request_bytes
     }
 }
 

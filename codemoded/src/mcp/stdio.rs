@@ -11,6 +11,7 @@ use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWri
 use tokio::sync::mpsc;
 
 use super::body::{Code, Rejection, check};
+use super::http::Served as _;
 use super::server::Server;
 use super::text;
 use crate::failure::Failure;

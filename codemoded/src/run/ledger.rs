@@ -3,6 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use indexmap::IndexMap;
+use tokio::sync::watch;
 
 use crate::capability::{Capability, Name};
 
@@ -16,20 +17,33 @@ pub struct Calls {
 }
 
 /// Written by calls that may be in flight at once, read when the run has ended.
-#[derive(Debug, Default)]
-pub(super) struct Ledger(Mutex<Calls>);
+#[derive(Debug)]
+pub(super) struct Ledger {
+    calls: Mutex<Calls>,
+    /// Counts the calls that are done, for whoever watches.
+    done: watch::Sender<u64>,
+}
 
 impl Ledger {
+    pub(super) fn new(done: watch::Sender<u64>) -> Self {
+        Self { calls: Mutex::default(), done }
+    }
+
     /// Notes a call that is about to reach its handler.
     pub(super) fn dispatched(&self, capability: &Capability) {
-        let mut calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         calls.made += 1;
         if capability.hints.read_only != Some(true) {
             *calls.changing.entry(capability.name.clone()).or_default() += 1;
         }
     }
 
+    /// Notes that a call has its answer, whatever that is.
+    pub(super) fn answered(&self) {
+        self.done.send_modify(|done| *done += 1);
+    }
+
     pub(super) fn into_calls(self) -> Calls {
-        self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
+        self.calls.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 }

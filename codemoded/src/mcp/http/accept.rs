@@ -3,7 +3,7 @@
 use http::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue};
 
-/// What the protocol library wants to see; the answer is JSON in any case.
+/// What the protocol library wants to see; what the client takes has been noted before.
 const BOTH: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
 
 /// The body is plain JSON.
@@ -18,15 +18,20 @@ pub(super) fn sends_json(headers: &HeaderMap) -> bool {
 
 /// The client takes JSON: it says so, or anything goes, or it does not say.
 pub(super) fn takes_json(headers: &HeaderMap) -> bool {
-    if !headers.contains_key(ACCEPT) {
-        return true;
-    }
+    !headers.contains_key(ACCEPT) || takes(headers, ["application/json", "application/*", "*/*"])
+}
+
+/// The client says that it takes a stream of events. Where anything goes, JSON goes too.
+pub(super) fn takes_stream(headers: &HeaderMap) -> bool {
+    takes(headers, ["text/event-stream"])
+}
+
+fn takes<const N: usize>(headers: &HeaderMap, kinds: [&str; N]) -> bool {
     let values = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
     values.flat_map(|value| value.split(',')).any(|range| {
         let mut parts = range.split(';').map(str::trim);
         let essence = parts.next().unwrap_or_default();
-        let json = ["application/json", "application/*", "*/*"].iter().any(|known| essence.eq_ignore_ascii_case(known));
-        json && !parts.any(is_zero_weight)
+        kinds.iter().any(|kind| essence.eq_ignore_ascii_case(kind)) && !parts.any(is_zero_weight)
     })
 }
 

@@ -23,13 +23,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 
 use super::endpoint::Endpoint;
 use super::refusal::Refusal;
-
-/// Until the first request's head is there.
-const FIRST_HEAD: Duration = Duration::from_secs(15);
-
-/// Between requests. Longer than proxies keep an idle connection (nginx: 60 s), so that they close first and never
-/// send a request into a connection that is just being closed.
-const IDLE: Duration = Duration::from_secs(75);
+use super::{Served, Times};
 
 /// An HTTP/2 peer that is gone shows by not answering a ping.
 const PING: Duration = Duration::from_secs(20);
@@ -38,7 +32,13 @@ const PING: Duration = Duration::from_secs(20);
 const MAX_STREAMS: u32 = 100;
 
 /// Serves one connection until it closes, is idle for too long, or has nothing in hand while the server drains.
-pub(super) async fn serve(stream: TcpStream, peer: SocketAddr, endpoint: Arc<Endpoint>, draining: CancellationToken) {
+pub(super) async fn serve(
+    stream: TcpStream,
+    peer: SocketAddr,
+    times: Times,
+    endpoint: Arc<Endpoint<impl Served>>,
+    draining: CancellationToken,
+) {
     let (in_hand, mut watched) = watch::channel(0_usize);
     let service = Router::new()
         .fallback(move |request: Request<Body>| answer(Arc::clone(&endpoint), InHand::new(&in_hand), peer, request))
@@ -56,7 +56,7 @@ pub(super) async fn serve(stream: TcpStream, peer: SocketAddr, endpoint: Arc<End
                 }
                 return;
             }
-            () = idle(&mut watched) => return,
+            () = idle(&mut watched, times) => return,
             () = drain.as_mut(), if !drained => {
                 drained = true;
                 connection.as_mut().graceful_shutdown();
@@ -77,7 +77,12 @@ fn builder() -> Builder<TokioExecutor> {
     builder
 }
 
-async fn answer(endpoint: Arc<Endpoint>, in_hand: InHand, peer: SocketAddr, request: Request<Body>) -> Response<Body> {
+async fn answer(
+    endpoint: Arc<Endpoint<impl Served>>,
+    in_hand: InHand,
+    peer: SocketAddr,
+    request: Request<Body>,
+) -> Response<Body> {
     let response = endpoint.answer(peer, request).await;
     // A body of known size is in memory and handed over at once; a stream is in hand until it ends.
     if response.body().size_hint().exact().is_some() {
@@ -92,8 +97,8 @@ async fn answer(endpoint: Arc<Endpoint>, in_hand: InHand, peer: SocketAddr, requ
 }
 
 /// Returns once nothing has been in hand for the allowed time.
-async fn idle(watched: &mut watch::Receiver<usize>) {
-    let mut patience = FIRST_HEAD;
+async fn idle(watched: &mut watch::Receiver<usize>, times: Times) {
+    let mut patience = times.head;
     loop {
         let busy = *watched.borrow_and_update() > 0;
         let changed = tokio::select! {
@@ -104,7 +109,7 @@ async fn idle(watched: &mut watch::Receiver<usize>) {
             // The service is gone, and with it the connection.
             return std::future::pending().await;
         }
-        patience = IDLE;
+        patience = times.idle;
     }
 }
 

@@ -1,5 +1,5 @@
-//! What a request passes before the protocol library has it, in this order: host and origin, path, identity, method
-//! and media types, size, and the message's own shape.
+//! What a request passes before the protocol library has it, in this order: host and origin, path, identity, session,
+//! method and media types, size, and the message's own shape.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use axum::body::{Body, HttpBody};
 use bytes::Bytes;
-use http::header::CONTENT_TYPE;
+use http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use http::request::Parts;
-use http::{Method, Request, Response};
+use http::{Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use rmcp::model::ProtocolVersion;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
@@ -17,38 +17,46 @@ use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
-use super::accept::{sends_json, takes_json, widen};
+use super::accept::{sends_json, takes_json, takes_stream, widen};
+use super::carried::carried;
 use super::refusal::Refusal;
-use crate::identity::{Identity, remove_credentials};
-use crate::mcp::body::{Checked, check};
+use super::sessions::{Sessions, Visit};
+use super::stream::{Answering, closed, silent, soon_or_streamed};
+use super::{Served, Settings};
+use crate::identity::{Identity, Subject, remove_credentials};
+use crate::mcp::body::{Asks, Checked, check};
 use crate::mcp::guard::Guard;
-use crate::mcp::server::{Arrived, Server};
+use crate::mcp::server::Arrival;
+use crate::value::{Bounds, Value, read};
 
 const VERSION_HEADER: &str = "mcp-protocol-version";
-
-/// For the whole body, however it trickles in.
-const BODY_TIME: Duration = Duration::from_secs(30);
+const SESSION_HEADER: HeaderName = HeaderName::from_static("mcp-session-id");
 
 /// The one path that is served, and everything in front of it.
-pub(super) struct Endpoint {
+pub(super) struct Endpoint<S> {
     path: String,
     guard: Guard,
     identity: Identity,
-    server: Server,
-    library: StreamableHttpService<Server, NeverSessionManager>,
+    sessions: Option<Sessions>,
+    body_time: Duration,
+    server: S,
+    library: StreamableHttpService<S, NeverSessionManager>,
+    draining: CancellationToken,
 }
 
-impl Endpoint {
+impl<S: Served> Endpoint<S> {
     pub(super) fn new(
-        path: String,
         guard: Guard,
-        identity: Identity,
-        server: Server,
+        settings: Settings,
+        server: S,
+        draining: CancellationToken,
         closing: CancellationToken,
     ) -> Self {
         let config = StreamableHttpServerConfig::default()
             .with_legacy_session_mode(false)
             .with_json_response(true)
+            // Streams are kept alive here.
+            .with_sse_keep_alive(None)
             .with_cancellation_token(closing)
             // The guard decides, before identity; the library's own check has other words and no origins.
             .disable_allowed_hosts()
@@ -56,7 +64,9 @@ impl Endpoint {
             .with_max_request_body_bytes(usize::MAX);
         let served = server.clone();
         let library = StreamableHttpService::new(move || Ok(served.clone()), Arc::default(), config);
-        Self { path, guard, identity, server, library }
+        let Settings { path, identity, sessions, times, .. } = settings;
+        let sessions = sessions.map(Sessions::new);
+        Self { path, guard, identity, sessions, body_time: times.body, server, library, draining }
     }
 
     pub(super) async fn answer(&self, peer: SocketAddr, request: Request<Body>) -> Response<Body> {
@@ -64,29 +74,108 @@ impl Endpoint {
     }
 
     async fn pass(&self, peer: SocketAddr, request: Request<Body>) -> Result<Response<Body>, Refusal> {
+        let at = Instant::now();
         let (mut head, body) = request.into_parts();
         self.guard.check(&head)?;
         if head.uri.path() != self.path {
             return Err(Refusal::WrongPath);
         }
-        self.identify(peer, &mut head)?;
-        admit(&mut head)?;
+        let subject = self.identify(peer, &mut head)?;
+        let visit = self.visit(&head, &subject)?;
+        if head.method != Method::POST {
+            return self.without_message(&head, visit);
+        }
+        let takes_stream = admit(&mut head)?;
         let body = self.read(body).await?;
-        head.extensions.insert(Arrived(Instant::now()));
+        head.extensions.insert(Arrival { at, takes_stream });
         let checked = check(&body)?;
         check_version(&head, &checked)?;
-        self.hand_over(head, body, checked).await
+        let opens = visit.is_none() && checked.asks == Asks::Handshake;
+        let answering = self.hand_over(head, body, checked.id.clone());
+        let answering = match visit {
+            Some(visit) => within(visit, answering, checked, takes_stream)?,
+            None if opens => return self.open(answering.await, &subject, checked.id).await,
+            None => answering,
+        };
+        Ok(match takes_stream {
+            true => soon_or_streamed(answering).await,
+            false => answering.await,
+        })
     }
 
     /// The subject goes beside the request; what proved it stays behind.
-    fn identify(&self, peer: SocketAddr, head: &mut Parts) -> Result<(), Refusal> {
+    fn identify(&self, peer: SocketAddr, head: &mut Parts) -> Result<Subject, Refusal> {
         let subject = self.identity.authenticate(peer, &head.headers).map_err(|reason| {
             tracing::warn!(%peer, %reason, "nobody could be made out in a request");
             Refusal::Unauthenticated
         })?;
         remove_credentials(&mut head.headers);
-        head.extensions.insert(subject);
-        Ok(())
+        head.extensions.insert(subject.clone());
+        Ok(subject)
+    }
+
+    /// The session that the request names, unless there are none: not here, or not in the era that it speaks.
+    fn visit(&self, head: &Parts, subject: &Subject) -> Result<Option<Visit>, Refusal> {
+        let Some(sessions) = self.sessions.as_ref().filter(|_| !names_stateless(head)) else { return Ok(None) };
+        let mut ids = head.headers.get_all(SESSION_HEADER).iter();
+        match (ids.next(), ids.next()) {
+            (None, _) => Ok(None),
+            (Some(id), None) => {
+                let visit = id.to_str().ok().and_then(|id| sessions.visit(id, &subject.id));
+                visit.map(Some).ok_or(Refusal::NoSession)
+            }
+            (Some(_), Some(_)) => Err(Refusal::NoSession),
+        }
+    }
+
+    /// To listen in a session, or to end it.
+    fn without_message(&self, head: &Parts, visit: Option<Visit>) -> Result<Response<Body>, Refusal> {
+        let sessions = self.sessions.is_some() && !names_stateless(head);
+        let known = sessions && (head.method == Method::GET || head.method == Method::DELETE);
+        let visit = match visit {
+            _ if !known => return Err(Refusal::WrongMethod { sessions }),
+            Some(visit) => visit,
+            None => return Err(Refusal::SessionMissing),
+        };
+        if head.method == Method::DELETE {
+            visit.close();
+            let mut response = Response::default();
+            *response.status_mut() = StatusCode::NO_CONTENT;
+            return Ok(response);
+        }
+        if !takes_stream(&head.headers) {
+            return Err(Refusal::NotStreamable);
+        }
+        let draining = self.draining.clone();
+        Ok(silent(async move {
+            tokio::select! {
+                () = visit.listen() => {}
+                () = draining.cancelled() => {}
+            }
+        }))
+    }
+
+    /// A handshake that succeeded opens a session, where there are any.
+    async fn open(
+        &self,
+        response: Response<Body>,
+        subject: &Subject,
+        id: Option<Value>,
+    ) -> Result<Response<Body>, Refusal> {
+        let Some(sessions) = &self.sessions else { return Ok(response) };
+        let (mut head, body) = response.into_parts();
+        let json = body.collect().await.map_err(|_| Refusal::Library(StatusCode::INTERNAL_SERVER_ERROR, id.clone()))?;
+        let json = json.to_bytes();
+        let bounds = Bounds { max_bytes: json.len(), max_depth: usize::MAX };
+        let succeeded = read(&json, bounds).is_ok_and(|answer| match answer {
+            Value::Map(answer) => answer.contains_key("result"),
+            Value::Null | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::Str(_) | Value::List(_) => false,
+        });
+        if succeeded {
+            let session = sessions.open(&subject.id).map_err(|_| Refusal::TooManySessions(id))?;
+            head.headers.extend(HeaderValue::from_str(&session).ok().map(|session| (SESSION_HEADER, session)));
+        }
+        Ok(Response::from_parts(head, Body::from(json)))
     }
 
     async fn read(&self, body: Body) -> Result<Bytes, Refusal> {
@@ -95,7 +184,7 @@ impl Endpoint {
             return Err(Refusal::TooLarge);
         }
         let reading = Limited::new(body, max_bytes).collect();
-        match tokio::time::timeout(BODY_TIME, reading).await {
+        match tokio::time::timeout(self.body_time, reading).await {
             Ok(Ok(body)) => Ok(body.to_bytes()),
             Ok(Err(error)) if error.is::<LengthLimitError>() => Err(Refusal::TooLarge),
             Ok(Err(_)) => Err(Refusal::Incomplete),
@@ -103,38 +192,58 @@ impl Endpoint {
         }
     }
 
-    async fn hand_over(&self, head: Parts, body: Bytes, checked: Checked) -> Result<Response<Body>, Refusal> {
+    fn hand_over(&self, head: Parts, body: Bytes, id: Option<Value>) -> Answering {
         let request = Request::from_parts(head, Full::new(body));
-        let Ok(response) = self.library.clone().oneshot(request).await;
-        // Whatever the library says outside the protocol is in its own words, and may quote what it could not read.
-        let status = response.status();
-        let is_json = response.headers().get(CONTENT_TYPE).is_some_and(|kind| kind == "application/json");
-        match (status.is_client_error() || status.is_server_error()) && !is_json {
-            true => Err(Refusal::Library(status, checked.id)),
-            false => Ok(response.map(Body::new)),
-        }
+        let answering = self.library.clone().oneshot(request);
+        Box::pin(async move {
+            let Ok(response) = answering.await;
+            // Whatever the library says outside the protocol is in its own words, and may quote what it could not read.
+            let (status, kind) = (response.status(), response.headers().get(CONTENT_TYPE));
+            let is_json = kind.is_some_and(|kind| kind == "application/json");
+            match (status.is_client_error() || status.is_server_error()) && !is_json {
+                true => Refusal::Library(status, id).into_response(),
+                false => response.map(Body::new),
+            }
+        })
     }
 }
 
-/// One method, one media type in, one out.
-fn admit(head: &mut Parts) -> Result<(), Refusal> {
-    if head.method != Method::POST {
-        return Err(Refusal::WrongMethod);
+/// In a session a message may call off another, and a request's answer does not end with its listener.
+fn within(visit: Visit, answering: Answering, checked: Checked, takes_stream: bool) -> Result<Answering, Refusal> {
+    if let Asks::CallOff(id) = &checked.asks {
+        visit.call_off(&id.to_json());
     }
+    let Some(id) = checked.id else { return Ok(answering) };
+    let flight = visit.begin(id.to_json()).ok_or_else(|| Refusal::IdInUse(Some(id.clone())))?;
+    // The protocol wants no answer to what was called off, but HTTP wants one.
+    let called_off = if takes_stream { closed() } else { Refusal::CalledOff(Some(id)).into_response() };
+    Ok(carried(answering, flight, called_off))
+}
+
+/// One media type in, and JSON out or, where this says so, a stream.
+fn admit(head: &mut Parts) -> Result<bool, Refusal> {
     if !takes_json(&head.headers) {
         return Err(Refusal::NotAcceptable);
     }
     if !sends_json(&head.headers) {
         return Err(Refusal::UnsupportedMediaType);
     }
+    let takes_stream = takes_stream(&head.headers);
     widen(&mut head.headers);
-    Ok(())
+    Ok(takes_stream)
+}
+
+/// The header names a revision that has neither handshake nor sessions.
+fn names_stateless(head: &Parts) -> bool {
+    let version = head.headers.get(VERSION_HEADER).map(HeaderValue::as_bytes);
+    let mut known = ProtocolVersion::KNOWN_VERSIONS.iter();
+    known.any(|known| !known.has_initialize() && Some(known.as_str().as_bytes()) == version)
 }
 
 /// A message that names its own revision is the library's to check against the header; for any other, the header
 /// alone says what it speaks.
 fn check_version(head: &Parts, checked: &Checked) -> Result<(), Refusal> {
-    let served = |version: &http::HeaderValue| {
+    let served = |version: &HeaderValue| {
         ProtocolVersion::KNOWN_VERSIONS.iter().any(|known| known.as_str().as_bytes() == version.as_bytes())
     };
     let mut versions = head.headers.get_all(VERSION_HEADER).iter();

@@ -13,7 +13,8 @@ use crate::value::Value;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
-const POST: HeaderValue = HeaderValue::from_static("POST");
+const METHODS: HeaderValue = HeaderValue::from_static("POST");
+const METHODS_OF_SESSIONS: HeaderValue = HeaderValue::from_static("GET, POST, DELETE");
 const CHALLENGE: HeaderValue = HeaderValue::from_static("Bearer realm=\"codemoded\"");
 
 /// Why a request goes no further.
@@ -22,8 +23,13 @@ pub(super) enum Refusal {
     Forbidden(Forbidden),
     WrongPath,
     Unauthenticated,
-    WrongMethod,
+    WrongMethod {
+        /// Whether there are sessions, which know further methods.
+        sessions: bool,
+    },
     NotAcceptable,
+    /// A stream of events is all that there is to have.
+    NotStreamable,
     UnsupportedMediaType,
     TooLarge,
     /// The body did not arrive in time.
@@ -36,6 +42,15 @@ pub(super) enum Refusal {
     Version(Option<Value>),
     /// The protocol library answered with an error of its own, in its own words.
     Library(StatusCode, Option<Value>),
+    /// Unknown, over, or somebody else's.
+    NoSession,
+    /// The request makes sense in a session only.
+    SessionMissing,
+    TooManySessions(Option<Value>),
+    /// In its session, a request with this ID is still being answered.
+    IdInUse(Option<Value>),
+    /// The client called its own request off.
+    CalledOff(Option<Value>),
     /// Answering panicked.
     Panic,
 }
@@ -59,14 +74,18 @@ impl Refusal {
     fn status(&self) -> StatusCode {
         match self {
             Self::Forbidden(_) => StatusCode::FORBIDDEN,
-            Self::WrongPath => StatusCode::NOT_FOUND,
+            Self::WrongPath | Self::NoSession => StatusCode::NOT_FOUND,
             Self::Unauthenticated => StatusCode::UNAUTHORIZED,
-            Self::WrongMethod => StatusCode::METHOD_NOT_ALLOWED,
-            Self::NotAcceptable => StatusCode::NOT_ACCEPTABLE,
+            Self::WrongMethod { .. } => StatusCode::METHOD_NOT_ALLOWED,
+            Self::NotAcceptable | Self::NotStreamable => StatusCode::NOT_ACCEPTABLE,
             Self::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::TooSlow => StatusCode::REQUEST_TIMEOUT,
-            Self::Incomplete | Self::Body(_) | Self::Version(_) => StatusCode::BAD_REQUEST,
+            Self::Incomplete | Self::Body(_) | Self::Version(_) | Self::SessionMissing | Self::IdInUse(_) => {
+                StatusCode::BAD_REQUEST
+            }
+            Self::TooManySessions(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Self::CalledOff(_) => StatusCode::OK,
             Self::Library(status, _) => *status,
             Self::Panic => StatusCode::INTERNAL_SERVER_ERROR,
         }
@@ -75,10 +94,12 @@ impl Refusal {
     fn header(&self) -> Option<(HeaderName, HeaderValue)> {
         match self {
             Self::Unauthenticated => Some((WWW_AUTHENTICATE, CHALLENGE)),
-            Self::WrongMethod => Some((ALLOW, POST)),
+            Self::WrongMethod { sessions: true } => Some((ALLOW, METHODS_OF_SESSIONS)),
+            Self::WrongMethod { sessions: false } => Some((ALLOW, METHODS)),
             Self::Forbidden(_)
             | Self::WrongPath
             | Self::NotAcceptable
+            | Self::NotStreamable
             | Self::UnsupportedMediaType
             | Self::TooLarge
             | Self::TooSlow
@@ -86,31 +107,40 @@ impl Refusal {
             | Self::Body(_)
             | Self::Version(_)
             | Self::Library(..)
+            | Self::NoSession
+            | Self::SessionMissing
+            | Self::TooManySessions(_)
+            | Self::IdInUse(_)
+            | Self::CalledOff(_)
             | Self::Panic => None,
         }
     }
 
     fn rejection(self) -> Option<Rejection> {
-        let invalid = |message: &str| Some(Rejection::new(None, Code::InvalidRequest, message));
+        let invalid_request = |id, message: &str| Some(Rejection::new(id, Code::InvalidRequest, message));
+        let invalid = |message: &str| invalid_request(None, message);
         match self {
             Self::Unauthenticated => None,
             Self::Forbidden(what) => invalid(&what.to_string()),
             Self::WrongPath => invalid("not found: nothing is served at this path"),
-            Self::WrongMethod => invalid("method not allowed: send messages with POST"),
+            Self::WrongMethod { .. } => invalid("method not allowed: send messages with POST"),
             Self::NotAcceptable => invalid("not acceptable: `Accept` must include `application/json`"),
+            Self::NotStreamable => invalid("not acceptable: `Accept` must include `text/event-stream`"),
             Self::UnsupportedMediaType => invalid("unsupported media type: send `application/json`, not compressed"),
             Self::TooLarge => invalid(&text(&Failure::Limit(Limit::MaxRequestBytes))),
             Self::TooSlow => invalid("the body took too long"),
             Self::Incomplete => invalid("the body broke off"),
             Self::Body(rejection) => Some(rejection),
-            Self::Version(id) => {
-                let message = "invalid request: unsupported `MCP-Protocol-Version`";
-                Some(Rejection::new(id, Code::InvalidRequest, message))
-            }
-            Self::Library(status, id) if status.is_client_error() => {
-                Some(Rejection::new(id, Code::InvalidRequest, "invalid request"))
-            }
+            Self::Version(id) => invalid_request(id, "invalid request: unsupported `MCP-Protocol-Version`"),
+            Self::Library(status, id) if status.is_client_error() => invalid_request(id, "invalid request"),
             Self::Library(_, id) => Some(Rejection::new(id, Code::InternalError, text(&Failure::Internal))),
+            Self::NoSession => invalid("not found: no such session; start a new one with `initialize`"),
+            Self::SessionMissing => invalid("invalid request: `Mcp-Session-Id` is missing"),
+            Self::TooManySessions(id) => invalid_request(id, "too many sessions are open; try again later"),
+            Self::IdInUse(id) => {
+                invalid_request(id, "invalid request: a request with this `id` is still being answered")
+            }
+            Self::CalledOff(id) => Some(Rejection::new(id, Code::InternalError, text(&Failure::Cancelled))),
             Self::Panic => Some(Rejection::new(None, Code::InternalError, text(&Failure::Internal))),
         }
     }

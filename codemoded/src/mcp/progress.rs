@@ -1,0 +1,33 @@
+//! Telling a client how far its run is.
+
+use rmcp::model::{ProgressNotificationParam, ProgressToken};
+use rmcp::service::{Peer, RoleServer};
+use tokio::sync::watch;
+
+/// What the number counts.
+const UNIT: &str = "native calls done";
+
+/// Waits for a run and tells the client how many of its native calls are done, first that none is. A client that is
+/// slow to listen misses numbers in between, and holds up nothing.
+pub(super) async fn telling<T>(
+    run: impl Future<Output = T>,
+    mut calls: watch::Receiver<u64>,
+    token: ProgressToken,
+    client: &Peer<RoleServer>,
+) -> T {
+    let telling = async {
+        loop {
+            let done = u32::try_from(*calls.borrow_and_update()).map_or(f64::MAX, f64::from);
+            let progress = ProgressNotificationParam::new(token.clone(), done).with_message(UNIT);
+            let told = client.notify_progress(progress).await;
+            if told.is_err() || calls.changed().await.is_err() {
+                return std::future::pending().await;
+            }
+        }
+    };
+    tokio::select! {
+        biased;
+        ended = run => ended,
+        never = telling => never,
+    }
+}
