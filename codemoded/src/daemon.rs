@@ -12,7 +12,6 @@ use crate::capability::catalog::{Catalog, CatalogFault, Registration};
 use crate::config::{self, Config, Sandbox};
 use crate::generation::{Current, Generation, GenerationError};
 use crate::identity::Identity;
-use crate::identity::proxy::{InvalidSecret, Proxy, SharedSecret};
 use crate::mcp::guard::Names;
 use crate::mcp::http::{Http, Settings};
 use crate::mcp::server::Server;
@@ -56,16 +55,12 @@ pub enum StartError {
     ProbeTime,
     #[error("workers.sandbox: this system cannot confine workers as required: no {0}")]
     Sandbox(String),
-    #[error("identity.shared_secret_file: the secret cannot be used")]
-    Secret(#[source] InvalidSecret),
     #[error("server.listen: cannot listen on `{address}`")]
     Listen {
         address: String,
         #[source]
         cause: io::Error,
     },
-    #[error("server: `{0}` cannot be used as a host or origin")]
-    Name(String),
 }
 
 fn lines<T: ToString>(faults: &[T]) -> String {
@@ -94,8 +89,8 @@ impl Daemon {
         let listener = tokio::net::TcpListener::bind(&address).await.map_err(listen)?;
         let settings = Settings {
             path: config.server.path.as_str().to_owned(),
-            names: names(&config.server)?,
-            identity: identity(&config.identity)?,
+            names: names(&config.server),
+            identity: identity(&config.identity),
             times: config.server.times,
             max_connections: config.server.max_connections,
             sessions: config.server.sessions,
@@ -236,30 +231,17 @@ fn report_missing(sandbox: Sandbox, confinement: Confinement) -> Result<(), Star
     }
 }
 
-fn names(server: &config::Server) -> Result<Names, StartError> {
-    Ok(Names {
-        public: server.public_url.as_ref().map(|url| parsed(&url.origin())).transpose()?,
-        allowed_hosts: server.allowed_hosts.iter().map(parsed).collect::<Result<_, _>>()?,
-        trusted_origins: server.trusted_origins.iter().map(parsed).collect::<Result<_, _>>()?,
-    })
+fn names(server: &config::Server) -> Names {
+    Names {
+        public: server.public_url.as_ref().map(|url| url.origin().clone()),
+        allowed_hosts: server.allowed_hosts.clone(),
+        trusted_origins: server.trusted_origins.clone(),
+    }
 }
 
-fn parsed<T: std::str::FromStr>(given: &impl ToString) -> Result<T, StartError> {
-    let text = given.to_string();
-    text.parse().map_err(|_| StartError::Name(text))
-}
-
-fn identity(config: &config::Identity) -> Result<Identity, StartError> {
+fn identity(config: &config::Identity) -> Identity {
     match config {
-        config::Identity::Static(subject) => Ok(Identity::Static(subject.clone())),
-        config::Identity::Proxy(proxy) => {
-            let secret = proxy.shared_secret.as_ref().map(|secret| SharedSecret::new(secret.expose()));
-            Ok(Identity::Proxy(Proxy {
-                header: proxy.header.clone(),
-                groups_header: proxy.groups_header.clone(),
-                peers: proxy.peers.iter().map(|network| network.net()).collect(),
-                shared_secret: secret.transpose().map_err(StartError::Secret)?,
-            }))
-        }
+        config::Identity::Static(subject) => Identity::Static(subject.clone()),
+        config::Identity::Proxy(proxy) => Identity::Proxy(proxy.clone()),
     }
 }

@@ -60,8 +60,6 @@ pub enum Problem {
          `identity.shared_secret_file`"
     )]
     NeedsSecret { peer: String },
-    #[error("the secret must be {min} to 256 visible ASCII characters, since the proxy sends it as a header")]
-    WeakSecret { min: usize },
     #[error("standard input has no peers; with `--stdio` only `mode = \"static\"` works")]
     StdioNeedsStatic,
 }

@@ -2,14 +2,12 @@
 
 use std::sync::Arc;
 
-use http::HeaderName;
-
 use super::fault::Problem;
 use super::place::KeyPath;
 use super::reading::Reading;
-use super::secret::Secret;
 use super::server::{Listen, Network};
 use super::{Transport, json, raw, reference};
+use crate::identity::proxy::{Proxy, SharedSecret};
 use crate::identity::{Subject, SubjectId};
 use crate::value::{Map, Value};
 
@@ -19,17 +17,6 @@ pub enum Identity {
     /// Every request is this subject's.
     Static(Subject),
     Proxy(Proxy),
-}
-
-/// A reverse proxy says who calls.
-#[derive(Debug)]
-pub struct Proxy {
-    pub header: HeaderName,
-    pub groups_header: Option<HeaderName>,
-    /// Whose header is believed; never empty.
-    pub peers: Vec<Network>,
-    /// Always there where a peer can be on loopback.
-    pub shared_secret: Option<Secret>,
 }
 
 impl Identity {
@@ -99,6 +86,7 @@ fn proxy(reading: &mut Reading, section: &KeyPath) -> Option<Proxy> {
         reading.missing(section.key("header"), "name the header in which the proxy sends the subject");
         return None;
     };
+    let peers = peers.into_iter().map(Network::net).collect();
     Some(Proxy { header, groups_header: raw.groups_header, peers, shared_secret })
 }
 
@@ -109,9 +97,9 @@ fn peers(reading: &mut Reading, key: &KeyPath, list: &raw::List<Network>) -> Vec
     list.iter().flatten().copied().collect()
 }
 
-fn shared_secret(reading: &mut Reading, key: &KeyPath, file: &str) -> Option<Secret> {
+fn shared_secret(reading: &mut Reading, key: &KeyPath, file: &str) -> Option<SharedSecret> {
     let read = reference::read_text(&reading.absolute(file))
-        .and_then(|text| Secret::new(text).map_err(|_| Problem::WeakSecret { min: Secret::MIN_BYTES }));
+        .and_then(|text| SharedSecret::new(&text).map_err(|cause| Problem::Refused(cause.to_string())));
     read.map_err(|problem| reading.fault(key.clone(), problem)).ok()
 }
 

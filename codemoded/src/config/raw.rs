@@ -12,9 +12,10 @@ use serde::{Deserialize, Deserializer};
 use super::plugins::InstanceName;
 use super::policy::Reference;
 use super::quantity::{Count, Period, Size};
-use super::server::{AllowedHost, EndpointPath, Listen, Network, Origin, PublicUrl};
+use super::server::{EndpointPath, Listen, Network, PublicUrl};
 use super::workers::Sandbox;
 use crate::identity::SubjectId;
+use crate::mcp::guard::{AllowedHost, Origin};
 use crate::worker::Start;
 
 /// An array; an element whose fault is already told is `None`.

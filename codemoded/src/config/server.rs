@@ -6,7 +6,6 @@ use std::str::FromStr as _;
 use std::time::Duration;
 
 use http::Uri;
-use http::uri::Authority;
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use serde::Deserialize;
 
@@ -14,6 +13,7 @@ use super::fault::Problem;
 use super::place::KeyPath;
 use super::raw;
 use super::reading::Reading;
+use crate::mcp::guard::{AllowedHost, Origin};
 use crate::mcp::http::{SessionBounds, Times};
 
 const HEADER_TIMEOUT: Duration = Duration::from_secs(15);
@@ -54,27 +54,12 @@ pub enum Listen {
 #[serde(try_from = "String")]
 pub struct EndpointPath(String);
 
-/// The endpoint as clients reach it.
+/// The endpoint as clients reach it, to the letter: they compare it with what they were told.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
-pub struct PublicUrl(Uri);
-
-/// What a browser sends as `Origin`, compared by scheme, host and port.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
-#[serde(try_from = "String")]
-pub struct Origin {
-    scheme: String,
-    host: String,
-    /// Absent only where the scheme has no default.
-    port: Option<u16>,
-}
-
-/// A host name, with a port where only that one is meant.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
-#[serde(try_from = "String")]
-pub struct AllowedHost {
-    pub host: String,
-    pub port: Option<u16>,
+pub struct PublicUrl {
+    text: String,
+    origin: Origin,
 }
 
 /// A network of peers, `ADDRESS/BITS`.
@@ -91,12 +76,6 @@ pub enum Malformed {
     Path(String),
     #[error("`{0}` is no http or https URL without query and user, such as \"https://mcp.example.com/mcp\"")]
     Url(String),
-    #[error("`{0}` is no origin; write a scheme and a host and no path, such as \"https://console.example.com\"")]
-    Origin(String),
-    #[error(
-        "`{0}` is no host; write a name or address, with a port if only that one is meant, such as \"mcp.internal\""
-    )]
-    Host(String),
     #[error("`{0}` is no network; write an address and its bits, such as \"127.0.0.1/32\"")]
     Network(String),
     #[error("`{given}` has bits outside its mask; did you mean \"{meant}\"?")]
@@ -204,12 +183,12 @@ impl TryFrom<String> for EndpointPath {
 }
 
 impl PublicUrl {
-    pub fn uri(&self) -> &Uri {
-        &self.0
+    pub fn as_str(&self) -> &str {
+        &self.text
     }
 
-    pub fn origin(&self) -> Origin {
-        Origin::new(self.0.scheme_str().unwrap_or_default(), self.0.host().unwrap_or_default(), self.0.port_u16())
+    pub fn origin(&self) -> &Origin {
+        &self.origin
     }
 }
 
@@ -217,70 +196,20 @@ impl TryFrom<String> for PublicUrl {
     type Error = Malformed;
 
     fn try_from(text: String) -> Result<Self, Malformed> {
-        let uri = Uri::from_str(&text).ok().filter(|uri| {
+        let sound = Uri::from_str(&text).is_ok_and(|uri| {
             let web = matches!(uri.scheme_str(), Some("http" | "https"));
-            web && uri.authority().is_some_and(is_plain) && uri.query().is_none() && !text.contains('#')
+            web && uri.query().is_none() && !text.contains('#')
         });
-        uri.map(Self).ok_or(Malformed::Url(text))
+        match Origin::of_url(&text) {
+            Ok(origin) if sound => Ok(Self { text, origin }),
+            Ok(_) | Err(_) => Err(Malformed::Url(text)),
+        }
     }
 }
 
 impl fmt::Display for PublicUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-impl Origin {
-    fn new(scheme: &str, host: &str, port: Option<u16>) -> Self {
-        let scheme = scheme.to_ascii_lowercase();
-        let default_port = match scheme.as_str() {
-            "http" => Some(80),
-            "https" => Some(443),
-            _ => None,
-        };
-        Self { scheme, host: host.to_ascii_lowercase(), port: port.or(default_port) }
-    }
-
-    /// Reads an `Origin` header's value; nothing where it is opaque (`null`) or malformed.
-    pub fn parse(text: &str) -> Option<Self> {
-        let (scheme, rest) = text.split_once("://")?;
-        let authority: Authority = rest.parse().ok().filter(is_plain)?;
-        let sound = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
-            && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c));
-        sound.then(|| Self::new(scheme, authority.host(), authority.port_u16()))
-    }
-}
-
-impl TryFrom<String> for Origin {
-    type Error = Malformed;
-
-    fn try_from(text: String) -> Result<Self, Malformed> {
-        Self::parse(&text).ok_or(Malformed::Origin(text))
-    }
-}
-
-impl fmt::Display for Origin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}://{}", self.scheme, self.host)?;
-        self.port.map_or(Ok(()), |port| write!(f, ":{port}"))
-    }
-}
-
-impl TryFrom<String> for AllowedHost {
-    type Error = Malformed;
-
-    fn try_from(text: String) -> Result<Self, Malformed> {
-        let authority: Option<Authority> = text.parse().ok().filter(is_plain);
-        let authority = authority.ok_or(Malformed::Host(text))?;
-        Ok(Self { host: authority.host().to_ascii_lowercase(), port: authority.port_u16() })
-    }
-}
-
-impl fmt::Display for AllowedHost {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.host)?;
-        self.port.map_or(Ok(()), |port| write!(f, ":{port}"))
+        self.text.fmt(f)
     }
 }
 
@@ -318,12 +247,4 @@ impl fmt::Display for Network {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
-}
-
-/// A host, perhaps a port, and no user; a port that is written is a number.
-fn is_plain(authority: &Authority) -> bool {
-    let text = authority.as_str();
-    let end = text.strip_prefix(authority.host());
-    !authority.host().is_empty()
-        && end.is_some_and(|end| end.is_empty() || (end.starts_with(':') && authority.port_u16().is_some()))
 }

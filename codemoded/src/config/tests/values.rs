@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{Folder, LEAST, least_and};
-use crate::config::{Identity, Listen, Origin, Policy, Secret};
+use crate::config::{Identity, Listen, Policy};
 use crate::value::Value;
 
 #[test]
@@ -16,7 +16,7 @@ fn a_flag_wins_over_the_environment_and_that_over_the_file() {
         .loads();
     assert_eq!(config.server.listen, Listen::Tcp(([127, 0, 0, 1], 3).into()));
     assert_eq!(config.server.path.as_str(), "/environment");
-    assert_eq!(config.server.public_url.unwrap().to_string(), "https://file.example.com/");
+    assert_eq!(config.server.public_url.unwrap().to_string(), "https://file.example.com");
 }
 
 #[test]
@@ -118,21 +118,6 @@ fn a_policy_has_absolute_paths() {
 }
 
 #[test]
-fn origins_are_compared_by_scheme_host_and_port() {
-    let same = [("https://a.example", "HTTPS://A.example:443"), ("http://[::1]", "http://[::1]:80")];
-    for (one, other) in same {
-        assert_eq!(Origin::parse(one).unwrap(), Origin::parse(other).unwrap());
-    }
-    let different = [("https://a.example", "http://a.example"), ("http://a.example", "http://a.example:8080")];
-    for (one, other) in different {
-        assert_ne!(Origin::parse(one).unwrap(), Origin::parse(other).unwrap());
-    }
-    for malformed in ["null", "", "a.example", "https://", "https://u@a.example", "https://a.example:x", "://a"] {
-        assert_eq!(Origin::parse(malformed), None, "{malformed}");
-    }
-}
-
-#[test]
 fn a_secret_is_never_printed() {
     let folder = Folder::new(
         "policy = { mode = \"allow-all\" }\n[identity]\nmode = \"proxy\"\nheader = \"x-user\"\npeers = \
@@ -143,8 +128,7 @@ fn a_secret_is_never_printed() {
     let printed = format!("{config:?} {config:#?}");
     assert!(!printed.contains("0123456789abcdef") && !printed.contains("sesame"), "{printed}");
     let Identity::Proxy(proxy) = config.identity else { panic!("not a proxy") };
-    assert_eq!(proxy.shared_secret.as_ref().map(Secret::expose), Some("0123456789abcdef"));
-    assert_eq!(proxy.shared_secret.unwrap().to_string(), "***");
+    assert!(proxy.shared_secret.unwrap().matches(b"0123456789abcdef"));
 }
 
 fn subject(identity: &Identity) -> &str {

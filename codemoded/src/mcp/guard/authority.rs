@@ -4,6 +4,8 @@ use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 use std::str::FromStr;
 
+use serde::Deserialize;
+
 /// A host and, where one is named, a port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Host {
@@ -19,7 +21,8 @@ enum HostName {
 }
 
 /// A host under which the server may be reached.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
 pub struct AllowedHost {
     name: HostName,
     port: AllowedPort,
@@ -34,7 +37,8 @@ enum AllowedPort {
 }
 
 /// A scheme, host and port, with the scheme's port where none is named.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
 pub struct Origin {
     scheme: Scheme,
     name: HostName,
@@ -53,9 +57,11 @@ enum Scheme {
 /// The text is no host, no `host:port`, or no origin.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidAuthority {
-    #[error("`{0}` is no host: a DNS name or an address, and a port where it matters")]
+    #[error(
+        "`{0}` is no host; write a name or address, with a port if only that one is meant, such as \"mcp.internal\""
+    )]
     Host(String),
-    #[error("`{0}` is no origin: a scheme, a host, and a port where it is not the scheme's; no path")]
+    #[error("`{0}` is no origin; write a scheme and a host and no path, such as \"https://console.example.com\"")]
     Origin(String),
 }
 
@@ -169,14 +175,44 @@ impl FromStr for Origin {
     }
 }
 
+impl TryFrom<String> for AllowedHost {
+    type Error = InvalidAuthority;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
+    }
+}
+
+impl TryFrom<String> for Origin {
+    type Error = InvalidAuthority;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
+    }
+}
+
+impl fmt::Display for HostName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Dns(name) => f.write_str(name),
+            Self::Address(IpAddr::V4(address)) => write!(f, "{address}"),
+            Self::Address(IpAddr::V6(address)) => write!(f, "[{address}]"),
+        }
+    }
+}
+
+impl fmt::Display for AllowedHost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.port {
+            AllowedPort::Any => self.name.fmt(f),
+            AllowedPort::Exactly(port) | AllowedPort::OrDefault(port) => write!(f, "{}:{port}", self.name),
+        }
+    }
+}
+
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}://", self.scheme.as_str())?;
-        match &self.name {
-            HostName::Dns(name) => f.write_str(name)?,
-            HostName::Address(IpAddr::V4(address)) => write!(f, "{address}")?,
-            HostName::Address(IpAddr::V6(address)) => write!(f, "[{address}]")?,
-        }
+        write!(f, "{}://{}", self.scheme.as_str(), self.name)?;
         match self.port {
             Some(port) if self.port != self.scheme.port() => write!(f, ":{port}"),
             Some(_) | None => Ok(()),

@@ -142,6 +142,22 @@ fn an_origin_is_the_servers_own_or_trusted() {
 }
 
 #[test]
+fn origins_are_compared_by_scheme_host_and_port() {
+    let origin = |text: &str| text.parse::<Origin>();
+    let same = [("https://a.example", "HTTPS://A.example:443"), ("http://[::1]", "http://[::1]:80")];
+    for (one, other) in same {
+        assert_eq!(origin(one).unwrap(), origin(other).unwrap());
+    }
+    let different = [("https://a.example", "http://a.example"), ("http://a.example", "http://a.example:8080")];
+    for (one, other) in different {
+        assert_ne!(origin(one).unwrap(), origin(other).unwrap());
+    }
+    for malformed in ["null", "", "a.example", "https://", "https://u@a.example", "https://a.example:x", "://a"] {
+        assert_eq!(origin(malformed).ok(), None, "{malformed}");
+    }
+}
+
+#[test]
 fn two_origins_are_refused() {
     let own = ("origin", "http://localhost:8787");
     let result = check(&guard("127.0.0.1:8787"), &[("host", "127.0.0.1:8787"), own, own]);
