@@ -273,14 +273,6 @@ pub(crate) fn each<T: Sync, R: Send>(items: &[T], act: impl Fn(&T) -> R + Sync) 
     })
 }
 
-/// Tells `tests/run` what this machine could not run.
-pub(crate) fn not_run(test: &str, reason: &str) {
-    if let Ok(list) = std::env::var("CODEMODE_NOT_RUN") {
-        let mut list = fs::OpenOptions::new().append(true).create(true).open(list).unwrap();
-        writeln!(list, "{test}: {reason}").unwrap();
-    }
-}
-
 impl Answer {
     /// The result of a program that must have succeeded.
     #[track_caller]
