@@ -1,5 +1,6 @@
 //! The real executable through its real door, one file a family of promises.
 #![expect(
+    clippy::expect_used,
     clippy::unwrap_used,
     clippy::panic,
     clippy::indexing_slicing,
