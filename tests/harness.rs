@@ -41,6 +41,11 @@ pub(crate) fn faulty_example(name: &str) -> PathBuf {
     Path::new(executable()).with_file_name("examples").join(format!("lib{name}.so"))
 }
 
+/// The daemon whose workers attack it (`codemoded/examples/intruder`).
+pub(crate) fn intruder() -> PathBuf {
+    Path::new(executable()).with_file_name("examples").join("intruder")
+}
+
 /// A `[[plugins]]` table.
 pub(crate) fn plugin(name: &str, library: &Path, settings: &str) -> String {
     format!("[[plugins]]\nname = \"{name}\"\nlibrary = \"{}\"\nconfig = {{ {settings} }}\n", library.display())
@@ -70,11 +75,17 @@ const SECRET: &str = "correct-horse-battery-staple-1234";
 /// A daemon that takes its subjects from the header `x-user`, and allows them everything.
 #[track_caller]
 pub(crate) fn by_header(rest: &str) -> Daemon {
+    by_header_as(Path::new(executable()), rest)
+}
+
+/// The same, of another executable.
+#[track_caller]
+pub(crate) fn by_header_as(program: &Path, rest: &str) -> Daemon {
     let config = allow_all(rest).replace(
         "mode = \"static\"\nsubject = \"local\"",
         "mode = \"proxy\"\nheader = \"x-user\"\npeers = [\"127.0.0.1/32\"]\nshared_secret_file = \"secret\"",
     );
-    Daemon::start_with(&config, |folder| fs::write(folder.join("secret"), SECRET).unwrap())
+    Daemon::start_as(program, &config, |folder| fs::write(folder.join("secret"), SECRET).unwrap())
 }
 
 /// Runs a program for a subject of [`by_header`].
@@ -99,10 +110,16 @@ impl Daemon {
     /// The same, after putting further files into the folder.
     #[track_caller]
     pub(crate) fn start_with(config: &str, prepare: impl FnOnce(&Path)) -> Self {
+        Self::start_as(Path::new(executable()), config, prepare)
+    }
+
+    /// The same, of another executable.
+    #[track_caller]
+    pub(crate) fn start_as(program: &Path, config: &str, prepare: impl FnOnce(&Path)) -> Self {
         let folder = tempfile::tempdir().unwrap();
         prepare(folder.path());
         fs::write(folder.path().join("codemode.toml"), config).unwrap();
-        let mut child = Command::new(executable())
+        let mut child = Command::new(program)
             .arg("--config")
             .arg(folder.path().join("codemode.toml"))
             .stdout(Stdio::piped())
@@ -250,6 +267,26 @@ pub(crate) fn run(arguments: &[&str], folder: &Path) -> (i32, String, String) {
     let done = Command::new(executable()).args(arguments).current_dir(folder).output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     (done.status.code().unwrap_or(-1), text(done.stdout), text(done.stderr))
+}
+
+/// Why an executable does not start with this configuration.
+#[track_caller]
+pub(crate) fn refusal_of(program: &Path, config: &str, prepare: impl FnOnce(&Path)) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    prepare(folder.path());
+    let path = folder.path().join("codemode.toml");
+    fs::write(&path, config).unwrap();
+    let done = Command::new(program).arg("--config").arg(path).output().unwrap();
+    assert_eq!(done.status.code(), Some(78), "{done:?}");
+    String::from_utf8(done.stderr).unwrap()
+}
+
+/// Tells `tests/run` what this machine could not run.
+pub(crate) fn not_run(test: &str, reason: &str) {
+    if let Ok(list) = std::env::var("CODEMODE_NOT_RUN") {
+        let mut list = fs::OpenOptions::new().append(true).create(true).open(list).unwrap();
+        writeln!(list, "{test}: {reason}").unwrap();
+    }
 }
 
 /// Waits until something holds; fails after ten seconds.

@@ -8,8 +8,10 @@
 )]
 
 mod commands;
+mod confinement;
 mod errors;
 mod faulty;
+mod frames;
 mod frozen;
 mod harness;
 mod hidden;

@@ -235,8 +235,10 @@ fn died(cause: Cause) -> Failure {
         Cause::StackOverflow => Failure::InvalidProgram("nested too deeply".to_owned()),
         Cause::Memory => Failure::Limit(Limit::MaxWorkerMemory),
         Cause::CpuTime => Failure::Limit(Limit::MaxExecutionTime),
-        Cause::Unknown(code) => {
-            tracing::error!(code, "the worker died");
+        Cause::Unknown(status) => {
+            // A signal is named: the one for a forbidden call tells of an attack, or of a call that is wanting.
+            let status = status.map(|status| status.to_string());
+            tracing::error!(status, "the worker died");
             Failure::Internal
         }
     }

@@ -19,12 +19,17 @@ pub use spawn::{SpawnError, Spawner};
 
 use std::io;
 use std::os::fd::OwnedFd;
+use std::process::ExitStatus;
 use std::sync::Arc;
+use std::time::Duration;
 
 use fatal::Death;
 use pipe::Pipe;
 use protocol::{Budgets, Confinement, FRAME_OVERHEAD, FromWorker, ProtocolError, ToWorker};
 use spawn::Process;
+
+/// How long a worker may take to prepare; one that takes longer will never be ready.
+const START_PATIENCE: Duration = Duration::from_secs(5);
 
 /// What every worker of one generation is given.
 #[derive(Clone, Debug)]
@@ -69,6 +74,8 @@ pub struct Worker {
 pub enum WorkerFault {
     #[error("cannot start a worker")]
     Spawn(#[source] SpawnError),
+    #[error("the worker was not ready in time")]
+    NeverReady,
     #[error("the worker's channel failed")]
     Channel(#[source] io::Error),
     #[error("the worker sent nonsense")]
@@ -86,7 +93,7 @@ pub enum Cause {
     Memory,
     CpuTime,
     /// Nothing that a program should be able to do; the status is for the log.
-    Unknown(Option<i32>),
+    Unknown(Option<ExitStatus>),
 }
 
 impl Worker {
@@ -99,7 +106,8 @@ impl Worker {
         let pipe = Pipe::new(stream, largest.max(pipe::LEAST_FRAME)).map_err(WorkerFault::Channel)?;
         let nothing = Confinement { seccomp: false, landlock: false, limits: false };
         let mut worker = Self { pipe, process, confinement: nothing };
-        match worker.receive().await? {
+        let first = tokio::time::timeout(START_PATIENCE, worker.receive()).await;
+        match first.map_err(|_| WorkerFault::NeverReady)?? {
             FromWorker::Ready(confinement) => Ok(Self { confinement, ..worker }),
             FromWorker::Call { .. } | FromWorker::Returned(_) | FromWorker::Failed(_) => Err(WorkerFault::OutOfTurn),
         }
@@ -128,7 +136,7 @@ impl Worker {
     /// Waits for a worker that has hung up and says how it died.
     pub async fn cause(&mut self) -> Cause {
         match self.process.ended().await {
-            Ok(status) => Death::of(status).map_or(Cause::Unknown(status.code()), Cause::from),
+            Ok(status) => Death::of(status).map_or(Cause::Unknown(Some(status)), Cause::from),
             Err(_) => Cause::Unknown(None),
         }
     }

@@ -11,7 +11,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use super::channel::Channel;
 use super::fatal;
 use super::manifest::Manifest;
-use super::protocol::{Confinement, FromWorker, Orders, ToWorker};
+use super::protocol::{Budgets, Confinement, FromWorker, Orders, ToWorker};
 use super::sandbox::{self, Sandbox};
 use super::spawn;
 use super::template;
@@ -46,6 +46,12 @@ impl Role {
 
     /// Does what this kind of child is for, and ends the process.
     pub fn serve(self) -> ! {
+        self.serve_with(|worker| worker.serve())
+    }
+
+    /// The same, with another duty for the worker once it is confined: the executable that attacks from inside a
+    /// worker comes in here. A process has one duty, compiled in; nothing from outside can choose it.
+    pub fn serve_with(self, duty: Duty) -> ! {
         // What a panic would print is for nobody here; its exit code says enough.
         std::panic::set_hook(Box::new(|_| std::process::exit(fatal::PANICKED)));
         let mut channel = Channel::new(UnixStream::from(sandbox::take_channel()));
@@ -54,7 +60,7 @@ impl Role {
             Channel::hang_up();
         }
         grow_stack();
-        let prepared = Prepared::new(orders, &map);
+        let prepared = Prepared::new(orders, &map, duty);
         drop(map);
         match self {
             Self::Worker => prepared.serve(channel),
@@ -63,27 +69,63 @@ impl Role {
     }
 }
 
+/// What a worker does once it is confined.
+pub type Duty = fn(Confined<'_>) -> !;
+
+/// A worker that is confined, has said so, and has read no byte of a program yet.
+#[derive(Debug)]
+pub struct Confined<'a> {
+    language: &'a Language,
+    budgets: Budgets,
+    channel: Channel,
+}
+
+impl Confined<'_> {
+    /// Serves one program.
+    pub fn serve(mut self) -> ! {
+        let source = self.receive_program();
+        self.run(&source)
+    }
+
+    /// Waits for the program. From here on memory counts as the program's.
+    pub fn receive_program(&mut self) -> String {
+        let ToWorker::Program(source) = self.channel.receive() else { Channel::hang_up() };
+        fatal::limit_memory(self.budgets.max_worker_memory);
+        source
+    }
+
+    /// Runs a program, says how it went, and ends the process.
+    pub fn run(self, source: &str) -> ! {
+        let context = Context::new(self.channel, self.budgets);
+        let outcome = run(self.language, &context, source);
+        context.finish(outcome);
+        // Tearing down a program's heap is wasted work, and a deeply nested value would overflow the stack doing it.
+        std::process::exit(0)
+    }
+}
+
 /// A worker that knows its catalog and has built its language, before it is confined.
 pub(super) struct Prepared {
     orders: Orders,
     language: Language,
     sandbox: Sandbox,
+    duty: Duty,
 }
 
 impl Prepared {
-    fn new(orders: Orders, map: &OwnedFd) -> Self {
+    fn new(orders: Orders, map: &OwnedFd, duty: Duty) -> Self {
         let manifest = spawn::map_for_ever(map).and_then(|bytes| Manifest::new(bytes).ok());
         let Some(manifest) = manifest else { Channel::hang_up() };
         let language = Language::prepare(Box::leak(Box::new(manifest)));
         language.warm_up();
-        Self { orders, language, sandbox: Sandbox::prepare() }
+        Self { orders, language, sandbox: Sandbox::prepare(), duty }
     }
 
     pub(super) fn parent(&self) -> u32 {
         self.orders.parent
     }
 
-    /// Confines this process and serves one program.
+    /// Confines this process and does its duty.
     pub(super) fn serve(&self, mut channel: Channel) -> ! {
         fatal::catch_stack_overflow(STACK_BYTES);
         sandbox::keep_only_channel();
@@ -93,13 +135,7 @@ impl Prepared {
             false => Confinement { seccomp: false, landlock: false, limits: false },
         };
         channel.send(&FromWorker::Ready(confinement));
-        let ToWorker::Program(source) = channel.receive() else { Channel::hang_up() };
-        fatal::limit_memory(budgets.max_worker_memory);
-        let context = Context::new(channel, budgets);
-        let outcome = run(&self.language, &context, &source);
-        context.finish(outcome);
-        // Tearing down a program's heap is wasted work, and a deeply nested value would overflow the stack doing it.
-        std::process::exit(0)
+        (self.duty)(Confined { language: &self.language, budgets, channel })
     }
 }
 

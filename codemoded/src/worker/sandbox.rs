@@ -68,26 +68,27 @@ impl Sandbox {
         let privileges = rustix::thread::set_no_new_privs(true).is_ok();
         // Before the limits, for a ruleset is a descriptor.
         let landlock = forbid_files().unwrap_or(false);
-        let limits = in_use.and_then(|in_use| limit(in_use, budgets)).is_ok()
-            && set_dumpable_behavior(DumpableBehavior::NotDumpable).is_ok();
+        let hidden = set_dumpable_behavior(DumpableBehavior::NotDumpable).is_ok();
+        let limits = in_use.and_then(|in_use| limit(in_use, budgets)).is_ok();
         // Last, for it forbids the calls above.
         let seccomp = self.filter.as_ref().is_some_and(|filter| seccompiler::apply_filter(filter).is_ok());
-        Confinement { seccomp, landlock, limits: limits && privileges }
+        Confinement { seccomp, landlock, limits: limits && hidden && privileges }
     }
 }
 
 fn limit(in_use: u64, budgets: &Budgets) -> io::Result<()> {
     let address_space = in_use + budgets.max_worker_memory + ADDRESS_SLACK_BYTES;
     let caps = [
-        (Resource::As, address_space),
-        (Resource::Cpu, budgets.max_cpu_secs),
-        (Resource::Nproc, 0),
-        (Resource::Nofile, 0),
-        (Resource::Fsize, 0),
-        (Resource::Core, 0),
+        (Resource::As, address_space, address_space),
+        // At the soft limit a signal that says why, at the hard one a kill that cannot be ignored.
+        (Resource::Cpu, budgets.max_cpu_secs, budgets.max_cpu_secs + 1),
+        (Resource::Nproc, 0, 0),
+        (Resource::Nofile, 0, 0),
+        (Resource::Fsize, 0, 0),
+        (Resource::Core, 0, 0),
     ];
-    for (resource, cap) in caps {
-        setrlimit(resource, Rlimit { current: Some(cap), maximum: Some(cap) })?;
+    for (resource, soft, hard) in caps {
+        setrlimit(resource, Rlimit { current: Some(soft), maximum: Some(hard) })?;
     }
     Ok(())
 }
