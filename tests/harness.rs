@@ -281,14 +281,6 @@ pub(crate) fn refusal_of(program: &Path, config: &str, prepare: impl FnOnce(&Pat
     String::from_utf8(done.stderr).unwrap()
 }
 
-/// Tells `tests/run` what this machine could not run.
-pub(crate) fn not_run(test: &str, reason: &str) {
-    if let Ok(list) = std::env::var("CODEMODE_NOT_RUN") {
-        let mut list = fs::OpenOptions::new().append(true).create(true).open(list).unwrap();
-        writeln!(list, "{test}: {reason}").unwrap();
-    }
-}
-
 /// Waits until something holds; fails after ten seconds.
 #[track_caller]
 pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
