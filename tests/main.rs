@@ -24,6 +24,7 @@ mod requests;
 mod sessions;
 mod slow;
 mod starlark;
+mod soak;
 mod start;
 mod stdio;
 mod stream;
