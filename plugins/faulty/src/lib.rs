@@ -5,6 +5,7 @@
 
 mod calls;
 mod hang;
+mod numbered;
 mod recording;
 
 use std::path::PathBuf;
@@ -70,6 +71,9 @@ impl Plugin for Faulty {
 
     fn capabilities(c: &mut Capabilities<Self>) {
         c.namespace_configurable();
+        if let Some(count) = numbered::wanted() {
+            return numbered::offer(c, count);
+        }
         calls::offer(c);
         hang::offer(c);
         recording::offer(c);
