@@ -2,6 +2,7 @@
 
 mod admission;
 mod call;
+mod deadline;
 mod ledger;
 
 use std::fmt;
@@ -92,7 +93,7 @@ impl Runs {
         let outcome = tokio::select! {
             biased;
             () = request.cancelled.cancelled() => Err(Failure::Cancelled),
-            () = tokio::time::sleep_until(deadline.into()) => Err(Failure::Limit(Limit::MaxExecutionTime)),
+            () = deadline::reached(deadline) => Err(Failure::Limit(Limit::MaxExecutionTime)),
             outcome = self.drive(caller, request.source) => outcome,
         };
         let calls = ledger.into_calls();
