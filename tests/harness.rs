@@ -254,6 +254,17 @@ pub(crate) fn program(body: &str) -> String {
     format!("def main():\n{}", lines.concat())
 }
 
+/// Node and the folder of its packages, where `tests/run` could get them.
+pub(crate) fn node(test: &str) -> Option<(PathBuf, PathBuf)> {
+    match (std::env::var_os("CODEMODE_NODE"), std::env::var_os("CODEMODE_NODE_MODULES")) {
+        (Some(node), Some(modules)) => Some((node.into(), modules.into())),
+        (_, _) => {
+            not_run(test, "CODEMODE_NODE or CODEMODE_NODE_MODULES is not set; use tests/run");
+            None
+        }
+    }
+}
+
 /// Tells `tests/run` what this machine could not run.
 pub(crate) fn not_run(test: &str, reason: &str) {
     if let Ok(list) = std::env::var("CODEMODE_NOT_RUN") {

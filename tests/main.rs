@@ -9,6 +9,7 @@
 
 mod commands;
 mod confinement;
+mod conformance;
 mod errors;
 mod faulty;
 mod frames;
