@@ -9,6 +9,7 @@
 
 mod commands;
 mod confinement;
+mod clients;
 mod conformance;
 mod errors;
 mod faulty;
