@@ -7,9 +7,9 @@
     reason = "a test that finds what it does not expect fails right there"
 )]
 
+mod clients;
 mod commands;
 mod confinement;
-mod clients;
 mod conformance;
 mod errors;
 mod faulty;
