@@ -231,6 +231,12 @@ impl Daemon {
     /// Posts a body and gives status and text.
     #[track_caller]
     pub(crate) fn post(&self, body: &Value, headers: &[(&str, &str)]) -> (u16, String) {
+        self.post_text(&body.to_string(), headers)
+    }
+
+    /// The same with a body that no JSON library would write.
+    #[track_caller]
+    pub(crate) fn post_text(&self, body: &str, headers: &[(&str, &str)]) -> (u16, String) {
         let agent: ureq::Agent = ureq::Agent::config_builder()
             .http_status_as_error(false)
             .timeout_global(Some(Duration::from_secs(60)))
@@ -244,7 +250,7 @@ impl Daemon {
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        let mut response = request.send(body.to_string()).unwrap();
+        let mut response = request.send(body).unwrap();
         let is_stream = response.headers().get("content-type").is_some_and(|kind| kind == "text/event-stream");
         let text = response.body_mut().read_to_string().unwrap();
         // A long run is answered in the last event of a stream.

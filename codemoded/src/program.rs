@@ -6,14 +6,15 @@ mod check;
 mod context;
 mod dialect;
 mod fault;
+mod format;
 mod globals;
 mod hints;
 mod json;
 mod math;
+mod methods;
 mod namespace;
 mod native;
 mod rewrite;
-mod shown;
 mod text;
 mod value;
 

@@ -6,25 +6,26 @@ use starlark::ErrorKind;
 use starlark::collections::SmallMap;
 use starlark::environment::GlobalsBuilder;
 use starlark::starlark_module;
-use starlark::values::dict::{AllocDict, DictRef};
-use starlark::values::list::AllocList;
 use starlark::values::none::NoneType;
 use starlark::values::string::StarlarkStr;
-use starlark::values::tuple::{AllocTuple, UnpackTuple};
+use starlark::values::tuple::UnpackTuple;
 use starlark::values::typing::{StarlarkIter, StarlarkNever};
 use starlark::values::{Heap, UnpackValue, Value, ValueOfUnchecked};
 
-use super::shown::Shown;
-use super::text::{interpolate, is_ours, repr_of, str_of};
+use super::format::interpolate;
+use super::methods::mended;
+use super::text::{repr_of, str_of};
 
 /// What `<<` is rewritten to, for the interpreter's own wraps at 32 bits.
 pub(super) const SHIFT_LEFT: &str = "__shift_left__";
 /// What `%` is rewritten to, for the interpreter's own prints floats inexactly.
 pub(super) const PERCENT: &str = "__percent__";
-/// Wraps what an f-string or `format` prints, for the same reason.
+/// Wraps what an f-string prints, for the same reason.
 pub(super) const SHOWN: &str = "__shown__";
-/// Wraps `*args` and `**kwargs` of `format`.
-pub(super) const SHOWN_EACH: &str = "__shown_each__";
+/// The same for what an f-string prints with `!r`.
+pub(super) const SHOWN_AS_WRITTEN: &str = "__shown_as_written__";
+/// What the methods are rewritten to that the interpreter gets wrong.
+pub(super) const ATTRIBUTE: &str = "__attribute__";
 
 /// The widest shift; the interpreter's own bound.
 const MAX_SHIFT: u32 = 100_000;
@@ -60,16 +61,16 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
     }
 
     #[starlark(as_type = StarlarkStr)]
-    fn str<'v>(#[starlark(require = pos)] x: Value<'v>) -> starlark::Result<String> {
-        Ok(str_of(x))
+    fn str<'v>(#[starlark(require = pos)] x: Value<'v>, heap: Heap<'v>) -> starlark::Result<String> {
+        Ok(str_of(x, heap))
     }
 
-    fn repr<'v>(#[starlark(require = pos)] x: Value<'v>) -> starlark::Result<String> {
-        Ok(repr_of(x))
+    fn repr<'v>(#[starlark(require = pos)] x: Value<'v>, heap: Heap<'v>) -> starlark::Result<String> {
+        Ok(repr_of(x, heap))
     }
 
-    fn fail<'v>(#[starlark(args)] args: UnpackTuple<Value<'v>>) -> starlark::Result<StarlarkNever> {
-        let words: Vec<_> = args.items.into_iter().map(str_of).collect();
+    fn fail<'v>(#[starlark(args)] args: UnpackTuple<Value<'v>>, heap: Heap<'v>) -> starlark::Result<StarlarkNever> {
+        let words: Vec<_> = args.items.into_iter().map(|word| str_of(word, heap)).collect();
         Err(starlark::Error::new_kind(ErrorKind::Fail(Failed(format!(" {}", words.join(" "))).into())))
     }
 
@@ -104,32 +105,38 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         heap: Heap<'v>,
     ) -> starlark::Result<Value<'v>> {
         match left.unpack_str() {
-            Some(format) => Ok(heap.alloc(interpolate(format, right).map_err(starlark::Error::new_value)?)),
+            Some(format) => Ok(heap.alloc(interpolate(format, right, heap).map_err(starlark::Error::new_value)?)),
             None => left.percent(right, heap),
         }
     }
 
-    fn __shown__<'v>(#[starlark(args)] args: UnpackTuple<Value<'v>>, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
-        // `f"{1, 2}"` prints a tuple.
-        Ok(match args.items.as_slice() {
-            [single] => shown(*single, heap),
-            several => shown(heap.alloc(AllocTuple(several.iter().copied())), heap),
-        })
+    fn __shown__<'v>(#[starlark(require = pos)] x: Value<'v>, heap: Heap<'v>) -> starlark::Result<String> {
+        Ok(str_of(x, heap))
     }
 
-    fn __shown_each__<'v>(#[starlark(require = pos)] given: Value<'v>, heap: Heap<'v>) -> starlark::Result<Value<'v>> {
-        if let Some(named) = DictRef::from_value(given) {
-            return Ok(heap.alloc(AllocDict(named.iter().map(|(name, value)| (name, shown(value, heap))))));
+    fn __shown_as_written__<'v>(#[starlark(require = pos)] x: Value<'v>, heap: Heap<'v>) -> starlark::Result<String> {
+        Ok(repr_of(x, heap))
+    }
+
+    fn __attribute__<'v>(
+        #[starlark(require = pos)] of: Value<'v>,
+        #[starlark(require = pos)] name: &str,
+        heap: Heap<'v>,
+    ) -> starlark::Result<Value<'v>> {
+        mended(of, name, heap).map_or_else(|| of.get_attr_error(name, heap), Ok)
+    }
+
+    fn getattr<'v>(
+        #[starlark(require = pos)] x: Value<'v>,
+        #[starlark(require = pos)] name: &str,
+        #[starlark(require = pos)] default: Option<Value<'v>>,
+        heap: Heap<'v>,
+    ) -> starlark::Result<Value<'v>> {
+        match (mended(x, name, heap), default) {
+            (Some(found), _) => Ok(found),
+            (None, Some(default)) => Ok(x.get_attr(name, heap)?.unwrap_or(default)),
+            (None, None) => x.get_attr_error(name, heap),
         }
-        let items: Vec<_> = given.iterate(heap)?.map(|item| shown(item, heap)).collect();
-        Ok(heap.alloc(AllocList(items)))
-    }
-}
-
-fn shown<'v>(value: Value<'v>, heap: Heap<'v>) -> Value<'v> {
-    match is_ours(value) {
-        true => heap.alloc(Shown::new(repr_of(value))),
-        false => value,
     }
 }
 

@@ -9,7 +9,7 @@ use starlark_syntax::syntax::ast::{AstStmt, Stmt};
 use super::builtins::{PERCENT, SHIFT_LEFT};
 use super::dialect::DIALECT;
 use super::fault::{SOURCE_NAME, invalid_program, no_main};
-use super::hints::explained;
+use super::hints::{explained, explained_at};
 use super::rewrite::{Place, Source};
 use crate::worker::protocol::Claim;
 
@@ -45,8 +45,10 @@ pub(super) fn parse(written: &str, is_root: &dyn Fn(&str) -> bool) -> Result<Che
 
 fn parse_text(text: String, source: &Source) -> Result<AstModule, Claim> {
     AstModule::parse(SOURCE_NAME, text, &DIALECT).map_err(|error| {
-        let place = error.span().map_or(Place::START, |span| source.place(span.span));
-        invalid_program(place, &explained(&error.without_diagnostic().to_string()))
+        let message = error.without_diagnostic().to_string();
+        let Some(span) = error.span() else { return invalid_program(Place::START, &explained(&message)) };
+        let (before, at) = source.around(span.span);
+        invalid_program(source.place(span.span), &explained_at(&message, before, at))
     })
 }
 

@@ -10,7 +10,7 @@ use starlark::codemap::FileSpan;
 use starlark::eval::Evaluator;
 
 use super::fault;
-use super::hints::explained;
+use super::hints::{explained, explained_at};
 use super::rewrite::{Place, Source};
 use crate::capability::schema::Input;
 use crate::worker::channel::Channel;
@@ -150,6 +150,13 @@ impl Context {
             return Claim::Limit(WorkerLimit::ExecutionSteps);
         }
         let span = error.span().cloned().or_else(|| evaluator.call_stack_top_location());
-        fault::invalid_program(self.place(span.as_ref()), &explained(&error.without_diagnostic().to_string()))
+        let message = error.without_diagnostic().to_string();
+        match span.as_ref().zip(self.source.get()) {
+            Some((span, source)) => {
+                let (before, at) = source.around(span.span);
+                fault::invalid_program(source.place(span.span), &explained_at(&message, before, at))
+            }
+            None => fault::invalid_program(Place::START, &explained(&message)),
+        }
     }
 }

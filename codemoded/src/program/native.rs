@@ -14,10 +14,8 @@ use starlark::environment::GlobalsBuilder;
 use starlark::eval::Evaluator;
 use starlark::values::list::AllocList;
 use starlark::values::structs::AllocStruct;
-use starlark::values::typing::StarlarkIter;
-use starlark::values::{
-    Heap, NoSerialize, StarlarkPagablePanic, StarlarkValue, Value, ValueLike, ValueOfUnchecked, starlark_value,
-};
+use starlark::values::tuple::UnpackTuple;
+use starlark::values::{Heap, NoSerialize, StarlarkPagablePanic, StarlarkValue, Value, ValueLike, starlark_value};
 use starlark::{starlark_module, starlark_simple_value};
 
 use super::context::Context;
@@ -57,35 +55,37 @@ enum Misuse {
 #[starlark_module]
 pub(super) fn functions(builder: &mut GlobalsBuilder) {
     fn attempt<'v>(
-        #[starlark(require = pos)] capability: Value<'v>,
+        #[starlark(args)] capability: UnpackTuple<Value<'v>>,
         #[starlark(kwargs)] arguments: SmallMap<String, Value<'v>>,
         evaluator: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<Value<'v>> {
         let context = Context::of(evaluator)?;
         let place = context.place(evaluator.call_stack_top_location().as_ref());
-        let prepared = prepare("attempt", context, place, capability, &arguments)?;
+        let prepared = prepare("attempt", context, place, &capability.items, &arguments)?;
         let mut slots = make(context, place, &[&prepared], evaluator.heap())?;
         slots.pop().ok_or_else(|| starlark::Error::new_value(Misuse::NoCall))
     }
 
     fn call<'v>(
-        #[starlark(require = pos)] capability: Value<'v>,
+        #[starlark(args)] capability: UnpackTuple<Value<'v>>,
         #[starlark(kwargs)] arguments: SmallMap<String, Value<'v>>,
         evaluator: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<Value<'v>> {
         let context = Context::of(evaluator)?;
         let place = context.place(evaluator.call_stack_top_location().as_ref());
-        let prepared = prepare("call", context, place, capability, &arguments)?;
+        let prepared = prepare("call", context, place, &capability.items, &arguments)?;
         Ok(evaluator.heap().alloc(prepared))
     }
 
     fn parallel<'v>(
-        #[starlark(require = pos)] calls: ValueOfUnchecked<'v, StarlarkIter<Value<'v>>>,
+        #[starlark(args)] calls: UnpackTuple<Value<'v>>,
         evaluator: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<Value<'v>> {
         let context = Context::of(evaluator)?;
         let place = context.place(evaluator.call_stack_top_location().as_ref());
-        let items: Vec<_> = calls.get().iterate(evaluator.heap())?.collect();
+        let [calls] = calls.items.as_slice() else { return Err(starlark::Error::new_value(Misuse::NoCall)) };
+        let items: Vec<_> =
+            calls.iterate(evaluator.heap()).map_err(|_| starlark::Error::new_value(Misuse::NoCall))?.collect();
         let prepared: Option<Vec<_>> = items.iter().map(|item| item.downcast_ref::<Prepared>()).collect();
         let prepared = prepared.ok_or_else(|| starlark::Error::new_value(Misuse::NoCall))?;
         let slots = make(context, place, &prepared, evaluator.heap())?;
@@ -97,12 +97,14 @@ fn prepare<'v>(
     function: &'static str,
     context: &Context,
     place: Place,
-    capability: Value<'v>,
+    capability: &[Value<'v>],
     arguments: &SmallMap<String, Value<'v>>,
 ) -> starlark::Result<Prepared> {
-    let Some(callable) = capability.downcast_ref::<Callable>() else {
-        return Err(starlark::Error::new_value(Misuse::NoCapability { function }));
+    let callable = match capability {
+        [single] => single.downcast_ref::<Callable>(),
+        _ => None,
     };
+    let callable = callable.ok_or_else(|| starlark::Error::new_value(Misuse::NoCapability { function }))?;
     let named: Vec<_> = arguments.iter().map(|(name, value)| (name.as_str(), *value)).collect();
     let bound = match callable.bind(context, place, &named) {
         Ok(json) => Ok(json),

@@ -1,15 +1,24 @@
 //! Rewrites the few places of a source whose meaning the interpreter gets wrong, and finds the way back from a
 //! rewritten place to the place that its author wrote.
 //!
-//! Operators can be rewritten in the parsed program. What f-strings and `format` print cannot, nor can `x <<= n` and
-//! `x %= n`, so those are edited in the text. No edit adds or removes a line.
+//! Operators can be rewritten in the parsed program. What f-strings print cannot, nor can a few methods,
+//! `x <<= n` and `x %= n`, so those are edited in the text. No edit adds or removes a line.
 
 use starlark::codemap::{Pos, Span};
 use starlark::syntax::AstModule;
-use starlark_syntax::syntax::ast::{Argument, AssignOp, AssignTarget, AstExpr, AstStmt, Expr, Stmt};
+use starlark_syntax::syntax::ast::{AssignOp, AssignTarget, AstAssignTarget, AstExpr, AstStmt, BinOp, Expr, Stmt};
 use starlark_syntax::syntax::uniplate::Visit;
 
-use super::builtins::{PERCENT, SHIFT_LEFT, SHOWN, SHOWN_EACH};
+use super::builtins::{ATTRIBUTE, PERCENT, SHIFT_LEFT, SHOWN, SHOWN_AS_WRITTEN};
+use super::methods::MENDED;
+
+/// The functions that Python has for types, and this language for conversions.
+const TYPES: [&str; 9] = ["bool", "bytes", "dict", "float", "int", "list", "set", "str", "tuple"];
+
+const TYPE_TEST: &str = "`type(x)` is a string; compare it with \"int\", \"float\", \"string\", \"bool\", \"list\", \
+                         \"dict\", \"tuple\" or \"NoneType\"";
+
+const COMMENT: &str = "put the comment elsewhere: not between brackets and the method that is called on them";
 
 /// One edit: the bytes from `start` to `end` become `text`.
 #[derive(Debug, PartialEq, Eq)]
@@ -27,7 +36,7 @@ pub(super) struct Source {
     edits: Vec<Edit>,
 }
 
-/// An augmented assignment that cannot be rewritten without evaluating its target twice.
+/// An augmented assignment that cannot be rewritten without evaluating its target twice, or a test that is never true.
 #[derive(Debug)]
 pub(super) struct Refused {
     pub(super) span: Span,
@@ -54,7 +63,7 @@ impl Source {
 
     /// Finds what must be edited; `is_root` tells the names under which capabilities live.
     pub(super) fn plan(written: &str, ast: &AstModule, is_root: &dyn Fn(&str) -> bool) -> Result<Self, Refused> {
-        let mut planner = Planner { edits: Vec::new(), refused: None, is_root };
+        let mut planner = Planner { written, edits: Vec::new(), refused: None, is_root };
         planner.statement(ast.statement());
         planner.edits.sort_by_key(|edit| edit.start);
         match planner.refused {
@@ -80,9 +89,15 @@ impl Source {
         out
     }
 
+    /// What the author wrote before, and from, the place that a span of the edited text stands for.
+    pub(super) fn around(&self, span: Span) -> (&str, &str) {
+        let offset = self.written_offset(span.begin().get() as usize);
+        self.written.split_at_checked(offset).unwrap_or((&self.written, ""))
+    }
+
     /// Where the author wrote what a span of the edited text stands for.
     pub(super) fn place(&self, span: Span) -> Place {
-        let before = self.written.get(..self.written_offset(span.begin().get() as usize)).unwrap_or(&self.written);
+        let (before, _) = self.around(span);
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
         let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
         Place { line, column: before.get(line_start..).unwrap_or_default().chars().count() + 1 }
@@ -108,6 +123,7 @@ impl Source {
 }
 
 struct Planner<'a> {
+    written: &'a str,
     edits: Vec<Edit>,
     refused: Option<Refused>,
     is_root: &'a dyn Fn(&str) -> bool,
@@ -116,7 +132,7 @@ struct Planner<'a> {
 impl Planner<'_> {
     fn statement(&mut self, statement: &AstStmt) {
         if let Stmt::AssignModify(target, operator, value) = &statement.node {
-            self.assignment(statement.span, &target.node, target.span, *operator, value);
+            self.assignment(statement.span, target, *operator, value);
         }
         statement.node.visit_children(|child| match child {
             Visit::Stmt(inner) => self.statement(inner),
@@ -124,17 +140,10 @@ impl Planner<'_> {
         });
     }
 
-    fn assignment(
-        &mut self,
-        whole: Span,
-        target: &AssignTarget,
-        target_span: Span,
-        operator: AssignOp,
-        value: &AstExpr,
-    ) {
-        let (function, mend) = match operator {
-            AssignOp::LeftShift => (SHIFT_LEFT, "`<<=` works on a plain name only; write `x = x << n` in full"),
-            AssignOp::Percent => (PERCENT, "`%=` works on a plain name only; write `x = x % n` in full"),
+    fn assignment(&mut self, whole: Span, target: &AstAssignTarget, operator: AssignOp, value: &AstExpr) {
+        let (symbol, function, mend) = match operator {
+            AssignOp::LeftShift => ("<<=", SHIFT_LEFT, "`<<=` works on a plain name only; write `x = x << n` in full"),
+            AssignOp::Percent => ("%=", PERCENT, "`%=` works on a plain name only; write `x = x % n` in full"),
             AssignOp::Add
             | AssignOp::Subtract
             | AssignOp::Multiply
@@ -145,13 +154,16 @@ impl Planner<'_> {
             | AssignOp::BitXor
             | AssignOp::RightShift => return,
         };
-        match target {
-            AssignTarget::Identifier(name) => {
-                let text = format!(" = {function}({}, ", name.node.ident);
-                self.edit(target_span.end(), value.span.begin(), text);
-                self.edit(value.span.end(), value.span.end(), ")".to_owned());
+        // Brackets around target and value are in neither's span.
+        let between = self.text(target.span.end(), value.span.begin());
+        match (&target.node, between.find(symbol)) {
+            (AssignTarget::Identifier(name), Some(at)) => {
+                let at = target.span.end().get() as usize + at;
+                let text = format!("= {function}({}, ", name.node.ident);
+                self.edits.push(Edit { start: at, end: at + symbol.len(), text });
+                self.edit(whole.end(), whole.end(), ")".to_owned());
             }
-            AssignTarget::Tuple(_) | AssignTarget::Index(_) | AssignTarget::Dot(..) => {
+            (_, None) | (AssignTarget::Tuple(_) | AssignTarget::Index(_) | AssignTarget::Dot(..), _) => {
                 self.refused.get_or_insert(Refused { span: whole, mend });
             }
         }
@@ -161,39 +173,97 @@ impl Planner<'_> {
         match &expression.node {
             Expr::FString(text) => {
                 for part in &text.node.expressions {
-                    self.wrap(part.span, SHOWN);
+                    self.shown(part);
                 }
             }
-            Expr::Call(callee, arguments) if self.is_format(callee) => {
-                for argument in &arguments.args {
-                    match &argument.node {
-                        Argument::Positional(value) | Argument::Named(_, value) => self.wrap(value.span, SHOWN),
-                        Argument::Args(value) | Argument::KwArgs(value) => self.wrap(value.span, SHOWN_EACH),
-                    }
-                }
+            Expr::Dot(receiver, method) if MENDED.contains(&&*method.node) && !self.is_capability(receiver) => {
+                self.attribute(expression.span, receiver, &method.node);
+            }
+            Expr::Op(left, operator, right) if is_type_test(left, *operator, right) => {
+                self.refused.get_or_insert(Refused { span: expression.span, mend: TYPE_TEST });
             }
             _ => {}
         }
         expression.node.visit_expr(|inner| self.expression(inner));
     }
 
-    /// Whether this is some value's `format`, and no capability of that name.
-    fn is_format(&self, callee: &AstExpr) -> bool {
-        let Expr::Dot(receiver, method) = &callee.node else { return false };
+    /// Whether a name under this expression is a capability's.
+    fn is_capability(&self, receiver: &AstExpr) -> bool {
         let mut root = receiver;
         while let Expr::Dot(inner, _) = &root.node {
             root = inner;
         }
-        let is_capability = matches!(&root.node, Expr::Identifier(name) if (self.is_root)(&name.node.ident));
-        method.node == "format" && !is_capability
+        matches!(&root.node, Expr::Identifier(name) if (self.is_root)(&name.node.ident))
     }
 
-    fn wrap(&mut self, span: Span, function: &str) {
-        self.edit(span.begin(), span.begin(), format!("{function}("));
-        self.edit(span.end(), span.end(), ")".to_owned());
+    /// One part of an f-string: what prints it is ours, and it prints a text.
+    fn shown(&mut self, part: &AstExpr) {
+        let end = part.span.end().get() as usize;
+        let rest = self.written.get(end..).unwrap_or_default();
+        let conversion = rest.trim_start_matches([' ', ')']);
+        let is_repr = conversion.starts_with("!r");
+        let function = if is_repr { SHOWN_AS_WRITTEN } else { SHOWN };
+        // The brackets of a tuple are not in its span.
+        let (open, close) = if matches!(part.node, Expr::Tuple(_)) { ("((", "))") } else { ("(", ")") };
+        let conversion = end + rest.len() - conversion.len();
+        self.edit(part.span.begin(), part.span.begin(), format!("{function}{open}"));
+        self.edit(part.span.end(), part.span.end(), close.to_owned());
+        if is_repr {
+            self.edits.push(Edit { start: conversion, end: conversion + 2, text: String::new() });
+        }
+    }
+
+    /// `receiver.name` becomes a call that finds the attribute.
+    fn attribute(&mut self, whole: Span, receiver: &AstExpr, name: &str) {
+        // Brackets around the receiver are in no span, and the name may stand on a line of its own.
+        let between = self.text(receiver.span.end(), whole.end());
+        let (Some(dot), Some(start)) = (between.rfind('.'), self.before_brackets(receiver.span, between)) else {
+            self.refused.get_or_insert(Refused { span: whole, mend: COMMENT });
+            return;
+        };
+        let lines = between.get(dot..).unwrap_or_default().bytes().filter(|byte| *byte == b'\n').count();
+        let dot = receiver.span.end().get() as usize + dot;
+        let text = format!("{}, \"{name}\")", "\n".repeat(lines));
+        self.edits.push(Edit { start, end: start, text: format!("{ATTRIBUTE}(") });
+        self.edits.push(Edit { start: dot, end: whole.end().get() as usize, text });
+    }
+
+    /// Where the brackets begin that are closed after a span; nothing where a comment stands between them.
+    fn before_brackets(&self, span: Span, after: &str) -> Option<usize> {
+        let mut before = self.written.get(..span.begin().get() as usize)?;
+        for _ in after.matches(')') {
+            before = before.trim_end().strip_suffix('(')?;
+        }
+        Some(before.len())
+    }
+
+    fn text(&self, start: Pos, end: Pos) -> &str {
+        self.written.get(start.get() as usize..end.get() as usize).unwrap_or_default()
     }
 
     fn edit(&mut self, start: Pos, end: Pos, text: String) {
         self.edits.push(Edit { start: start.get() as usize, end: end.get() as usize, text });
+    }
+}
+
+/// Whether `type(x)`, which is a string, is compared with a type's function, which it never equals.
+fn is_type_test(left: &AstExpr, operator: BinOp, right: &AstExpr) -> bool {
+    let is_type = |side: &AstExpr| match &side.node {
+        Expr::Call(callee, arguments) => {
+            arguments.args.len() == 1 && matches!(&callee.node, Expr::Identifier(name) if name.node.ident == "type")
+        }
+        _ => false,
+    };
+    let is_function =
+        |side: &AstExpr| matches!(&side.node, Expr::Identifier(name) if TYPES.contains(&&*name.node.ident));
+    match operator {
+        BinOp::Equal | BinOp::NotEqual => {
+            (is_type(left) && is_function(right)) || (is_function(left) && is_type(right))
+        }
+        BinOp::In | BinOp::NotIn => match &right.node {
+            Expr::Tuple(items) | Expr::List(items) => is_type(left) && items.iter().any(is_function),
+            _ => false,
+        },
+        _ => false,
     }
 }

@@ -1,57 +1,36 @@
-//! What `str`, `repr`, `%` and the formatters print.
+//! What `str` and `repr` give, and with them all that prints a value.
 //!
-//! The interpreter prints a float beyond six decimal orders with seven digits only, inside containers too, so every
-//! way from a value to text goes through here: floats print the shortest text that reads back as the same number.
+//! The interpreter prints a float beyond six decimal orders with seven digits only, and every character that is not
+//! ASCII as an escape, inside containers too. So every way from a value to text goes through here: floats print the
+//! shortest text that reads back as the same number, and what can be seen prints as itself.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
-use num_bigint::BigInt;
-use num_traits::{FromPrimitive, Signed};
 use starlark::values::dict::DictRef;
 use starlark::values::float::StarlarkFloat;
 use starlark::values::list::ListRef;
 use starlark::values::structs::StructRef;
 use starlark::values::tuple::TupleRef;
-use starlark::values::{UnpackValue, Value, ValueIdentity, ValueLike};
+use starlark::values::{Heap, Value, ValueIdentity, ValueLike};
 
 use super::fault::SOURCE_NAME;
 use super::namespace::Callable;
 
-/// A `%` that cannot be carried out.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum FormatFailure {
-    #[error("not enough arguments for format string")]
-    TooFew,
-    #[error("too many arguments for format string")]
-    TooMany,
-    #[error("incomplete format: a single % must be written %%")]
-    Incomplete,
-    #[error("unsupported format %{0}; widths and precisions are not supported, use math.round or slicing")]
-    Verb(char),
-    #[error("%{verb} needs {needs}, not {given}")]
-    Type { verb: char, needs: &'static str, given: &'static str },
-}
-
 /// What `str` gives: a string as it is, anything else as `repr`.
-pub(super) fn str_of(value: Value<'_>) -> String {
+pub(super) fn str_of<'v>(value: Value<'v>, heap: Heap<'v>) -> String {
     match value.unpack_str() {
         Some(text) => text.to_owned(),
-        None if is_ours(value) => repr_of(value),
-        None => value.to_str(),
+        None if value.get_type() == "bytes" => value.to_str(),
+        None => repr_of(value, heap),
     }
 }
 
 /// What `repr` gives.
-pub(super) fn repr_of(value: Value<'_>) -> String {
-    let mut printer = Printer { out: String::new(), open: HashSet::new() };
+pub(super) fn repr_of<'v>(value: Value<'v>, heap: Heap<'v>) -> String {
+    let mut printer = Printer { heap, out: String::new(), open: HashSet::new() };
     printer.value(value);
     printer.out
-}
-
-/// Whether the interpreter's own text of this value may differ from ours.
-pub(super) fn is_ours(value: Value<'_>) -> bool {
-    holds_values(value) || is_float(value) || is_function(value)
 }
 
 fn holds_values(value: Value<'_>) -> bool {
@@ -59,81 +38,16 @@ fn holds_values(value: Value<'_>) -> bool {
         || TupleRef::from_value(value).is_some()
         || DictRef::from_value(value).is_some()
         || StructRef::from_value(value).is_some()
+        || is_set(value)
 }
 
-fn is_float(value: Value<'_>) -> bool {
-    value.downcast_ref::<StarlarkFloat>().is_some()
+fn is_set(value: Value<'_>) -> bool {
+    value.get_type() == "set"
 }
 
 /// A function of the program, of the language, or a value's method; a capability is one too, with a text of its own.
 fn is_function(value: Value<'_>) -> bool {
     value.get_type() == "function" && value.downcast_ref::<Callable>().is_none()
-}
-
-/// `format % argument` for a string on the left (Starlark specification, String interpolation).
-pub(super) fn interpolate(format: &str, argument: Value<'_>) -> Result<String, FormatFailure> {
-    let single = [argument];
-    let mut arguments = TupleRef::from_value(argument).map_or(single.as_slice(), |tuple| tuple.content()).iter();
-    let mut out = String::new();
-    let mut rest = format;
-    while let Some((literal, after)) = rest.split_once('%') {
-        out.push_str(literal);
-        let mut chars = after.chars();
-        let verb = chars.next().ok_or(FormatFailure::Incomplete)?;
-        rest = chars.as_str();
-        if verb == '%' {
-            out.push('%');
-            continue;
-        }
-        out.push_str(&formatted(verb, *arguments.next().ok_or(FormatFailure::TooFew)?)?);
-    }
-    out.push_str(rest);
-    let takes_none = DictRef::from_value(argument).is_some();
-    if arguments.next().is_some() && !takes_none { Err(FormatFailure::TooMany) } else { Ok(out) }
-}
-
-fn formatted(verb: char, value: Value<'_>) -> Result<String, FormatFailure> {
-    let fail = |needs| Err(FormatFailure::Type { verb, needs, given: value.get_type() });
-    match verb {
-        's' => Ok(str_of(value)),
-        'r' => Ok(repr_of(value)),
-        'd' | 'i' => match integer(value).or_else(|| BigInt::from_f64(float(value)?.trunc())) {
-            Some(integer) => Ok(integer.to_string()),
-            None => fail("a finite number"),
-        },
-        'o' | 'x' | 'X' => match integer(value) {
-            Some(integer) => {
-                let sign = if integer.is_negative() { "-" } else { "" };
-                let digits = integer.abs();
-                Ok(match verb {
-                    'o' => format!("{sign}{digits:o}"),
-                    'x' => format!("{sign}{digits:x}"),
-                    _ => format!("{sign}{digits:X}"),
-                })
-            }
-            None => fail("an integer"),
-        },
-        'c' => match (value.unpack_str(), integer(value).and_then(|code| char::from_u32(u32::try_from(code).ok()?))) {
-            (Some(text), _) if text.chars().count() == 1 => Ok(text.to_owned()),
-            (_, Some(character)) => Ok(character.to_string()),
-            (_, None) => fail("one character or its code"),
-        },
-        'e' | 'E' | 'f' | 'F' | 'g' | 'G' => match float(value) {
-            Some(float) => Ok(float_as(verb, float)),
-            None => fail("a number"),
-        },
-        other => Err(FormatFailure::Verb(other)),
-    }
-}
-
-fn float_as(verb: char, float: f64) -> String {
-    let text = match verb.to_ascii_lowercase() {
-        _ if !float.is_finite() => float_text(float),
-        'f' => format!("{float:.6}"),
-        'e' => pythonic(&format!("{float:.6e}")),
-        _ => float_text(float),
-    };
-    if verb.is_ascii_uppercase() { text.to_uppercase() } else { text }
 }
 
 /// The shortest text that reads back as the same float, with an exponent where Python would write one.
@@ -147,7 +61,7 @@ pub(super) fn float_text(float: f64) -> String {
 }
 
 /// `1e16` as Python and Go write it: `1e+16`, at least two digits of exponent.
-fn pythonic(text: &str) -> String {
+pub(super) fn pythonic(text: &str) -> String {
     let Some((mantissa, exponent)) = text.split_once('e') else { return text.to_owned() };
     let (sign, digits) = match exponent.strip_prefix('-') {
         Some(digits) => ('-', digits),
@@ -164,15 +78,45 @@ fn function_text(name: &str) -> String {
     }
 }
 
-fn integer(value: Value<'_>) -> Option<BigInt> {
-    BigInt::unpack_value(value).ok().flatten()
+/// A string as a program would write it.
+fn quote(text: &str, out: &mut String) {
+    out.push('"');
+    for character in text.chars() {
+        match character {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            '\x07' => out.push_str("\\a"),
+            '\x08' => out.push_str("\\b"),
+            '\x0c' => out.push_str("\\f"),
+            '\x0b' => out.push_str("\\v"),
+            _ if is_visible(character) => out.push(character),
+            // Writing to a string cannot fail.
+            _ => drop(match u32::from(character) {
+                code @ 0..=0xff => write!(out, "\\x{code:02x}"),
+                code @ 0x100..=0xffff => write!(out, "\\u{code:04x}"),
+                code => write!(out, "\\U{code:08x}"),
+            }),
+        }
+    }
+    out.push('"');
 }
 
-fn float(value: Value<'_>) -> Option<f64> {
-    starlark::values::float::UnpackFloat::unpack_value(value).ok().flatten().map(|float| float.0)
+/// Whether a character shows: neither control, format, surrogate nor white space but for the plain space.
+fn is_visible(character: char) -> bool {
+    if character.is_ascii() {
+        return !character.is_ascii_control();
+    }
+    // The standard library escapes what does not show; a combining mark only where it comes first.
+    let mut pair = String::from("a");
+    pair.push(character);
+    pair.escape_debug().nth(1) == Some(character)
 }
 
 struct Printer<'v> {
+    heap: Heap<'v>,
     out: String,
     /// The containers being printed; one inside itself prints as an ellipsis.
     open: HashSet<ValueIdentity<'v>>,
@@ -182,6 +126,8 @@ impl<'v> Printer<'v> {
     fn value(&mut self, value: Value<'v>) {
         if let Some(float) = value.downcast_ref::<StarlarkFloat>() {
             self.out.push_str(&float_text(float.0));
+        } else if let Some(text) = value.unpack_str() {
+            quote(text, &mut self.out);
         } else if is_function(value) {
             self.out.push_str(&function_text(&value.to_str()));
         } else if !holds_values(value) {
@@ -196,9 +142,9 @@ impl<'v> Printer<'v> {
 
     fn container(&mut self, value: Value<'v>) {
         if let Some(list) = ListRef::from_value(value) {
-            self.sequence('[', list.content(), "]");
+            self.sequence("[", list.content(), "]");
         } else if let Some(tuple) = TupleRef::from_value(value) {
-            self.sequence('(', tuple.content(), if tuple.len() == 1 { ",)" } else { ")" });
+            self.sequence("(", tuple.content(), if tuple.len() == 1 { ",)" } else { ")" });
         } else if let Some(dict) = DictRef::from_value(value) {
             self.out.push('{');
             for (index, (key, member)) in dict.iter().enumerate() {
@@ -217,11 +163,13 @@ impl<'v> Printer<'v> {
                 self.value(field);
             }
             self.out.push(')');
+        } else if let Ok(items) = value.iterate(self.heap) {
+            self.sequence("set([", &items.collect::<Vec<_>>(), "])");
         }
     }
 
-    fn sequence(&mut self, open: char, items: &[Value<'v>], close: &str) {
-        self.out.push(open);
+    fn sequence(&mut self, open: &str, items: &[Value<'v>], close: &str) {
+        self.out.push_str(open);
         for (index, item) in items.iter().enumerate() {
             self.separate(index);
             self.value(*item);

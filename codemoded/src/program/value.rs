@@ -18,6 +18,9 @@ use crate::worker::protocol::{Budgets, Claim, WorkerLimit};
 /// Levels that `json.encode` follows; a value that contains itself ends here.
 pub(super) const MAX_LEVELS: usize = 10_000;
 
+/// Steps of a path that a message tells.
+const MAX_TOLD_STEPS: usize = 32;
+
 /// A value that cannot cross, and where in it the trouble lies.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Unsupported {
@@ -225,8 +228,12 @@ impl Unsupported {
         format!("main's result{} {}", self.inner_path(), self.fault)
     }
 
+    /// Where in the value; a path that is as long as the trouble is deep helps nobody.
     fn inner_path(&self) -> String {
-        self.path.iter().map(Step::to_string).collect()
+        match self.path.len() {
+            ..=MAX_TOLD_STEPS => self.path.iter().map(Step::to_string).collect(),
+            _ => String::new(),
+        }
     }
 
     fn argument_path(&self) -> String {
