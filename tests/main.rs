@@ -8,11 +8,13 @@
 )]
 
 mod clients;
+mod attempt;
 mod commands;
 mod confinement;
 mod conformance;
 mod errors;
 mod exact;
+mod fairness;
 mod faulty;
 mod frames;
 mod frozen;

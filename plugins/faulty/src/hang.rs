@@ -1,5 +1,6 @@
 //! Calls that do not end when they should.
 
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use codemode_plugin_api::prelude::*;
@@ -18,6 +19,7 @@ pub(crate) fn offer(c: &mut Capabilities<Faulty>) {
     c.add("faulty.wait", wait).summary("Sleep until cancelled.").read_only();
     c.add_async("faulty.wait_async", wait_async).summary("Wait until cancelled, in an async handler.").read_only();
     c.add("faulty.sleep", sleep).summary("Sleep for a while.").read_only();
+    c.add("faulty.crowd", crowd).summary("Sleep for a while, and tell how many did so at once at most.").read_only();
     c.add_async("faulty.sleep_async", sleep_async).summary("Wait for a while, in an async handler.").read_only();
 }
 
@@ -66,4 +68,12 @@ fn sleep(_: &Faulty, _: &Call, input: Sleep) -> Result<u64, CapabilityError> {
 async fn sleep_async(_: &Faulty, _: &Call, input: Sleep) -> Result<u64, CapabilityError> {
     tokio::time::sleep(Duration::from_millis(input.milliseconds)).await;
     Ok(input.milliseconds)
+}
+
+fn crowd(plugin: &Faulty, _: &Call, input: Sleep) -> Result<usize, CapabilityError> {
+    let now = plugin.in_crowd.fetch_add(1, Ordering::SeqCst) + 1;
+    plugin.largest_crowd.fetch_max(now, Ordering::SeqCst);
+    std::thread::sleep(Duration::from_millis(input.milliseconds));
+    plugin.in_crowd.fetch_sub(1, Ordering::SeqCst);
+    Ok(plugin.largest_crowd.load(Ordering::SeqCst))
 }

@@ -10,6 +10,7 @@ mod recording;
 
 use std::path::PathBuf;
 use std::sync::Mutex;
+use std::sync::atomic::AtomicUsize;
 
 use codemode_plugin_api::prelude::*;
 
@@ -49,6 +50,9 @@ struct Faulty {
     record: Option<PathBuf>,
     /// One line at a time.
     recording: Mutex<()>,
+    /// Calls of `faulty.crowd` in flight, now and at most.
+    in_crowd: AtomicUsize,
+    largest_crowd: AtomicUsize,
     unhealthy: bool,
 }
 
@@ -66,7 +70,13 @@ impl Plugin for Faulty {
             Start::Exit => std::process::exit(0),
         }
         let record = settings.record.map(|path| host.resolve(path));
-        Ok(Self { record, recording: Mutex::new(()), unhealthy: settings.unhealthy })
+        Ok(Self {
+            record,
+            recording: Mutex::new(()),
+            in_crowd: AtomicUsize::new(0),
+            largest_crowd: AtomicUsize::new(0),
+            unhealthy: settings.unhealthy,
+        })
     }
 
     fn capabilities(c: &mut Capabilities<Self>) {
