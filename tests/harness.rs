@@ -116,16 +116,23 @@ impl Daemon {
     /// The same, of another executable.
     #[track_caller]
     pub(crate) fn start_as(program: &Path, config: &str, prepare: impl FnOnce(&Path)) -> Self {
+        Self::start_by(Command::new(program), config, prepare, |_| {})
+    }
+
+    /// The same, with changes to the command that starts it.
+    #[track_caller]
+    pub(crate) fn start_by(
+        mut command: Command,
+        config: &str,
+        prepare: impl FnOnce(&Path),
+        adjust: impl FnOnce(&mut Command),
+    ) -> Self {
         let folder = tempfile::tempdir().unwrap();
         prepare(folder.path());
         fs::write(folder.path().join("codemode.toml"), config).unwrap();
-        let mut child = Command::new(program)
-            .arg("--config")
-            .arg(folder.path().join("codemode.toml"))
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        command.arg("--config").arg(folder.path().join("codemode.toml")).stdout(Stdio::piped()).stderr(Stdio::piped());
+        adjust(&mut command);
+        let mut child = command.spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let Some(url) = line.trim().strip_prefix("listening ") else {
@@ -152,11 +159,6 @@ impl Daemon {
     /// Host and port.
     pub(crate) fn address(&self) -> &str {
         self.url.strip_prefix("http://").unwrap().split('/').next().unwrap()
-    }
-
-    /// Whether it gives handshake clients sessions.
-    pub(crate) fn has_sessions(&self) -> bool {
-        fs::read_to_string(self.folder.path().join("codemode.toml")).unwrap().contains("sessions = true")
     }
 
     /// Whether the faulty plugin has recorded a note with this text.

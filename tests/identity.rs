@@ -1,5 +1,15 @@
 //! Who calls is what the proxy says, and what it says counts only with its proof.
 
+mod canary;
+mod door;
+mod issuer;
+mod jwt;
+mod plugin;
+mod proxy;
+mod rates;
+mod sockets;
+mod tokens;
+
 use std::fs;
 
 use serde_json::json;

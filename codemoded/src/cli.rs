@@ -1,6 +1,7 @@
 //! The commands. All take the same configuration and go through the same code as a request.
 
 mod policy;
+mod token;
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -21,11 +22,13 @@ use crate::daemon::{Daemon, StartError, drain};
 use crate::failure::Failure;
 use crate::generation::Generation;
 use crate::identity::{Subject, SubjectId};
+use crate::listener::Listener;
 use crate::mcp::stdio::{StdioError, serve_stdio};
 use crate::mcp::{run_text, text};
 use crate::plugin::take_stdout;
 use crate::run::Request;
 use crate::value::{Bounds, Value, read};
+use token::{TokenCommand, TokenError};
 
 /// One MCP endpoint whose tools find typed capabilities and run small programs that compose them.
 #[derive(Debug, Parser)]
@@ -35,13 +38,13 @@ struct Arguments {
     #[arg(long, global = true, value_name = "FILE", default_value = "codemode.toml")]
     config: PathBuf,
     /// Listens here instead of at `server.listen`.
-    #[arg(long, value_name = "ADDR:PORT")]
+    #[arg(long, value_name = "ADDRESS")]
     listen: Option<String>,
     /// Serves one local client on standard input and output instead of HTTP.
     #[arg(long)]
     stdio: bool,
     /// Which log lines reach standard error, such as `debug` or `codemoded::run=debug,info`.
-    #[arg(long, global = true, value_name = "FILTER", default_value = "warn,rmcp::service=off,codemoded=info")]
+    #[arg(long, global = true, value_name = "FILTER", default_value = "warn,codemoded=info")]
     log: String,
     #[command(subcommand)]
     command: Option<Command>,
@@ -49,6 +52,16 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    #[command(flatten)]
+    Configured(Configured),
+    /// Makes bearer tokens for `mode = "tokens"`.
+    #[command(subcommand)]
+    Token(TokenCommand),
+}
+
+/// What needs a configuration.
+#[derive(Debug, Subcommand)]
+enum Configured {
     /// Checks the configuration, loads everything it names, and says what it found.
     Check,
     /// Lists the capabilities that programs can call.
@@ -105,6 +118,8 @@ enum CommandError {
     NoSubject,
     #[error("--subject: {0}")]
     Subject(crate::identity::InvalidSubject),
+    #[error(transparent)]
+    Token(#[from] TokenError),
     #[error("--log: not a filter")]
     Log(#[source] tracing_subscriber::filter::ParseError),
     #[error(transparent)]
@@ -132,9 +147,10 @@ pub fn main() -> ExitCode {
             report(&error);
             match error {
                 CommandError::Config(_) | CommandError::Start(_) | CommandError::Log(_) => ExitCode::from(78),
-                CommandError::NoSubject | CommandError::Subject(_) | CommandError::Trial(TrialError::Argument(_)) => {
-                    ExitCode::from(64)
-                }
+                CommandError::NoSubject
+                | CommandError::Subject(_)
+                | CommandError::Token(_)
+                | CommandError::Trial(TrialError::Argument(_)) => ExitCode::from(64),
                 CommandError::Read(..) | CommandError::Claims(_) => ExitCode::from(66),
                 CommandError::Runtime(_)
                 | CommandError::Write(_)
@@ -162,6 +178,14 @@ fn report(error: &CommandError) {
 }
 
 fn carry_out(arguments: Arguments) -> Result<(), CommandError> {
+    let command = match arguments.command {
+        Some(Command::Token(command)) => {
+            let made = token::carry_out(command)?;
+            return say(take_stdout().map_err(CommandError::Write)?, &made);
+        }
+        Some(Command::Configured(command)) => Some(command),
+        None => None,
+    };
     let filter = EnvFilter::try_new(&arguments.log).map_err(CommandError::Log)?;
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
     let listen = arguments.listen.map(|value| Flag { name: "--listen".into(), key: "server.listen".into(), value });
@@ -172,23 +196,27 @@ fn carry_out(arguments: Arguments) -> Result<(), CommandError> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(CommandError::Runtime)?;
     let done = runtime.block_on(async {
         let daemon = async || Daemon::start(&config).await;
-        match arguments.command {
+        match command {
             None if arguments.stdio => stdio(&daemon().await?, &config, out).await,
-            None => serve(&daemon().await?, &config, out).await,
-            Some(Command::Check) => say(out, &check(&daemon().await?, &config)),
-            Some(Command::Catalog) => say(out, &catalog(&daemon().await?)),
-            Some(Command::Search { query, caller }) => {
+            None => {
+                // Before anything is started, for no child may get a socket of systemd's.
+                let listener = Listener::open(&config.server).map_err(StartError::from)?;
+                serve(&daemon().await?, listener, &config, out).await
+            }
+            Some(Configured::Check) => say(out, &check(&daemon().await?, &config).await?),
+            Some(Configured::Catalog) => say(out, &catalog(&daemon().await?)),
+            Some(Configured::Search { query, caller }) => {
                 say(out, &search(&daemon().await?, subject(caller, &config)?, &query).await?)
             }
-            Some(Command::Describe { name, caller }) => {
+            Some(Configured::Describe { name, caller }) => {
                 say(out, &describe(&daemon().await?, subject(caller, &config)?, &name).await?)
             }
-            Some(Command::Policy(policy::Command::Test { files })) => policy::test(&config, &files, out),
-            Some(Command::Policy(policy::Command::Eval { name, arguments, caller })) => {
+            Some(Configured::Policy(policy::Command::Test { files })) => policy::test(&config, &files, out),
+            Some(Configured::Policy(policy::Command::Eval { name, arguments, caller })) => {
                 let subject = subject(caller, &config)?;
                 say(out, &policy::eval(&daemon().await?, &config, subject, &name, &arguments).await?)
             }
-            Some(Command::Run { file, caller }) => {
+            Some(Configured::Run { file, caller }) => {
                 say(out, &run(&daemon().await?, subject(caller, &config)?, &file).await?)
             }
         }
@@ -198,9 +226,9 @@ fn carry_out(arguments: Arguments) -> Result<(), CommandError> {
     done
 }
 
-async fn serve(daemon: &Daemon, config: &Config, out: File) -> Result<(), CommandError> {
-    let http = daemon.serve_http(config).await?;
-    say(out, &format!("listening http://{}{}\n", http.address(), config.server.path.as_str()))?;
+async fn serve(daemon: &Daemon, listener: Listener, config: &Config, out: File) -> Result<(), CommandError> {
+    let http = daemon.serve_http(listener, config).await?;
+    say(out, &format!("listening {}\n", http.url()))?;
     stopped().await.map_err(CommandError::Runtime)?;
     tracing::info!("stopping: open requests may finish");
     tokio::select! {
@@ -222,11 +250,12 @@ async fn stopped() -> std::io::Result<()> {
 }
 
 async fn stdio(daemon: &Daemon, config: &Config, out: File) -> Result<(), CommandError> {
-    let Identity::Static(subject) = &config.identity else { return Err(CommandError::NoSubject) };
-    serve_stdio(daemon.server().for_subject(subject.clone()), out).await.map_err(CommandError::Stdio)
+    let Identity::Static(one) = &config.identity else { return Err(CommandError::NoSubject) };
+    serve_stdio(daemon.server().for_subject(one.subject.clone()), out).await.map_err(CommandError::Stdio)
 }
 
-fn check(daemon: &Daemon, config: &Config) -> String {
+async fn check(daemon: &Daemon, config: &Config) -> Result<String, CommandError> {
+    daemon.identity(config).await?;
     let generation = daemon.current.get();
     let Generation { catalog, policy, plugins, .. } = &*generation;
     let loaded: Vec<_> = plugins
@@ -243,7 +272,7 @@ fn check(daemon: &Daemon, config: &Config) -> String {
     let workers = config.workers;
     let _ = write!(text, "\npolicy         {}\nidentity       {}\n", policy.summary(), config.identity);
     let _ = writeln!(text, "workers        {}, {} ready, sandbox {}", workers.start, workers.ready, workers.sandbox);
-    text
+    Ok(text)
 }
 
 fn catalog(daemon: &Daemon) -> String {
@@ -284,8 +313,10 @@ async fn run(daemon: &Daemon, subject: Subject, file: &Path) -> Result<String, C
 fn subject(caller: Caller, config: &Config) -> Result<Subject, CommandError> {
     let mut subject = match (caller.subject, &config.identity) {
         (Some(id), _) => Subject::new(SubjectId::new(&id).map_err(CommandError::Subject)?),
-        (None, Identity::Static(subject)) => subject.clone(),
-        (None, Identity::Proxy(_)) => return Err(CommandError::NoSubject),
+        (None, Identity::Static(one)) => one.subject.clone(),
+        (None, Identity::Proxy(_) | Identity::Jwt(_) | Identity::Tokens(_) | Identity::Plugin(_)) => {
+            return Err(CommandError::NoSubject);
+        }
     };
     if let Some(file) = caller.claims {
         let text = std::fs::read(&file).map_err(|cause| CommandError::Read(file.clone(), cause))?;

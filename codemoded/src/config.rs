@@ -4,6 +4,7 @@
 //! the file system. All faults are found in one go, each with its place.
 
 mod fault;
+mod group;
 mod identity;
 mod json;
 mod limits;
@@ -11,6 +12,7 @@ mod place;
 mod plugins;
 mod policy;
 mod quantity;
+mod rates;
 mod raw;
 mod reading;
 mod reference;
@@ -23,11 +25,12 @@ mod workers;
 mod tests;
 
 pub use fault::{ConfigFault, Problem};
-pub use identity::Identity;
+pub use identity::{Identity, Jwt, Static};
 pub use place::{KeyPath, Place, Position};
 pub use plugins::PluginSpec;
 pub use policy::{Policy, Reference, Rego};
-pub use server::{EndpointPath, Listen, Network, PublicUrl, Server};
+pub use rates::Rates;
+pub use server::{EndpointPath, Listen, PublicUrl, Server, SocketAccess};
 pub use sources::{Flag, Sources};
 pub use summary::Summary;
 pub use workers::{Sandbox, Workers};
@@ -44,6 +47,7 @@ pub struct Config {
     pub folder: path::PathBuf,
     pub server: Server,
     pub identity: Identity,
+    pub rates: Rates,
     pub policy: Policy,
     pub disabled: Vec<Disabled>,
     pub workers: Workers,
@@ -78,7 +82,8 @@ impl Config {
         let root: raw::Root = reading.read(&KeyPath::root());
 
         let server = Server::check(&mut reading, root.server);
-        let identity = Identity::check(&mut reading, root.identity, &server.listen, transport);
+        let identity = Identity::check(&mut reading, root.identity, &server, transport);
+        let rates = rates::check(&root.rates);
         let policy = Policy::check(&mut reading, root.policy);
         let disabled = disabled(&mut reading, root.catalog.disabled);
         let workers = workers::check(&root.workers);
@@ -87,7 +92,7 @@ impl Config {
         let summary = Summary::of(reading.merged());
         match (identity, policy, reading.is_sound()) {
             (Some(identity), Some(policy), true) => {
-                Ok(Self { folder, server, identity, policy, disabled, workers, limits, plugins, summary })
+                Ok(Self { folder, server, identity, rates, policy, disabled, workers, limits, plugins, summary })
             }
             (_, _, _) => Err(reading.into_faults()),
         }

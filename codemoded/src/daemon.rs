@@ -11,12 +11,17 @@ use crate::capability::Id;
 use crate::capability::catalog::{Catalog, CatalogFault, Registration};
 use crate::config::{self, Config, Sandbox};
 use crate::generation::{Current, Generation, GenerationError};
-use crate::identity::Identity;
+use crate::identity::jwt::{Jwt, KeysFault};
+use crate::identity::plugin::{Authenticator, NoAuthenticator};
+use crate::identity::tokens::{TokenFileError, Tokens};
+use crate::identity::{Identity, SubjectId};
+use crate::listener::{ListenError, Listener};
 use crate::mcp::guard::Names;
-use crate::mcp::http::{Http, Settings};
+use crate::mcp::http::{Http, Protection, Settings};
 use crate::mcp::server::Server;
 use crate::plugin::{self, PluginFault, PluginSpec, Plugins, THIS_EXECUTABLE};
 use crate::policy::{Policy, PolicyError, PolicySource};
+use crate::rate;
 use crate::run::Runs;
 use crate::worker::protocol::{Confinement, FromWorker, ToWorker};
 use crate::worker::{Pool, Spawner, Worker, WorkerFault};
@@ -55,12 +60,21 @@ pub enum StartError {
     ProbeTime,
     #[error("workers.sandbox: this system cannot confine workers as required: no {0}")]
     Sandbox(String),
-    #[error("server.listen: cannot listen on `{address}`")]
-    Listen {
-        address: String,
-        #[source]
-        cause: io::Error,
-    },
+    #[error("identity.jwks_file: there are no keys to check tokens with")]
+    Keys(#[from] KeysFault),
+    #[error("identity.tokens_file: the tokens cannot be used")]
+    Tokens(#[from] TokenFileError),
+    #[error("identity.plugin: no plugin instance has the name `{0}`")]
+    NoPlugin(String),
+    #[error("identity.plugin")]
+    NoAuthenticator(#[from] NoAuthenticator),
+    #[error("server.listen: nothing can be heard")]
+    Listen(#[from] ListenError),
+    #[error(
+        "identity.mode: `static` would let everyone who reaches {url} be `{subject}`; hand over a Unix socket or one on \
+         a loopback address, or set `identity.danger_allow_non_loopback = true`"
+    )]
+    OpenToAll { url: String, subject: SubjectId },
 }
 
 fn lines<T: ToString>(faults: &[T]) -> String {
@@ -81,21 +95,41 @@ impl Daemon {
         Server::new(self.current.clone(), self.runs.clone())
     }
 
-    /// Listens for HTTP.
-    pub async fn serve_http(&self, config: &Config) -> Result<Http, StartError> {
-        let address = config.server.listen.to_string();
-        let listen = |cause| StartError::Listen { address: address.clone(), cause };
+    /// Serves HTTP on what was opened.
+    pub async fn serve_http(&self, listener: Listener, config: &Config) -> Result<Http, StartError> {
+        if let config::Identity::Static(one) = &config.identity
+            && !one.danger_allow_non_loopback
+            && !listener.is_local()
+        {
+            return Err(StartError::OpenToAll { url: listener.url(), subject: one.subject.id.clone() });
+        }
         make_room(config.server.max_connections);
-        let listener = tokio::net::TcpListener::bind(&address).await.map_err(listen)?;
         let settings = Settings {
             path: config.server.path.as_str().to_owned(),
             names: names(&config.server),
-            identity: identity(&config.identity),
+            identity: self.identity(config).await?,
+            protection: protection(config),
+            rates: rates(config),
             times: config.server.times,
             max_connections: config.server.max_connections,
             sessions: config.server.sessions,
         };
-        Http::start(listener, settings, self.server()).map_err(listen)
+        Ok(Http::start(listener, settings, self.server()))
+    }
+
+    /// Reads what tells callers apart: keys, tokens, or the plugin that is asked.
+    pub async fn identity(&self, config: &Config) -> Result<Identity, StartError> {
+        Ok(match &config.identity {
+            config::Identity::Static(one) => Identity::Static(one.subject.clone()),
+            config::Identity::Proxy(proxy) => Identity::Proxy(proxy.clone()),
+            config::Identity::Jwt(jwt) => Identity::Jwt(Jwt::start(jwt.rules.clone()).await?),
+            config::Identity::Tokens(path) => Identity::Tokens(Tokens::open(path.clone())?),
+            config::Identity::Plugin(name) => {
+                let generation = self.current.get();
+                let instance = generation.plugins.get(name).ok_or_else(|| StartError::NoPlugin(name.clone()))?;
+                Identity::Plugin(Authenticator::new(Arc::clone(instance), config.limits.max_call_time)?)
+            }
+        })
     }
 }
 
@@ -239,9 +273,25 @@ fn names(server: &config::Server) -> Names {
     }
 }
 
-fn identity(config: &config::Identity) -> Identity {
-    match config {
-        config::Identity::Static(subject) => Identity::Static(subject.clone()),
-        config::Identity::Proxy(proxy) => Identity::Proxy(proxy.clone()),
+fn rates(config: &Config) -> rate::Settings {
+    let mut proxies = config.server.trusted_proxies.clone();
+    if let config::Identity::Proxy(proxy) = &config.identity {
+        proxies.extend(&proxy.peers);
+    }
+    let config::Rates { requests_per_minute, failures_per_minute } = config.rates;
+    rate::Settings { requests_per_minute, failures_per_minute, proxies }
+}
+
+fn protection(config: &Config) -> Option<Protection> {
+    match &config.identity {
+        config::Identity::Jwt(jwt) => Some(Protection {
+            resource: config.server.public_url.as_ref().map(ToString::to_string),
+            authorization_servers: jwt.authorization_servers.clone(),
+            scopes: jwt.rules.required_scopes.clone(),
+        }),
+        config::Identity::Static(_)
+        | config::Identity::Proxy(_)
+        | config::Identity::Tokens(_)
+        | config::Identity::Plugin(_) => None,
     }
 }

@@ -1,16 +1,23 @@
 //! Who is calling.
 
+mod header;
+pub mod jwt;
+pub mod peer;
+pub mod plugin;
 pub mod proxy;
+pub mod tokens;
 
 use std::fmt;
-use std::net::SocketAddr;
 use std::sync::Arc;
 
-use http::HeaderMap;
-use http::header::{AUTHORIZATION, COOKIE, PROXY_AUTHORIZATION};
+use http::request::Parts;
 
 use crate::value::Map;
+use jwt::Jwt;
+use peer::Peer;
+use plugin::Authenticator;
 use proxy::Proxy;
+use tokens::Tokens;
 
 /// The authenticated caller, as policy sees it. Holds no credential.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,6 +38,12 @@ pub enum Identity {
     Static(Subject),
     /// A reverse proxy vouches for the caller in a header.
     Proxy(Proxy),
+    /// An issuer has signed a bearer token.
+    Jwt(Jwt),
+    /// A file knows the bearer token.
+    Tokens(Tokens),
+    /// A plugin is asked.
+    Plugin(Authenticator),
 }
 
 /// Why nobody could be made out, for the host's log. Holds nothing that the request carried: the client hears the
@@ -51,6 +64,31 @@ pub enum Refusal {
     RepeatedGroups,
     #[error("the groups header holds control characters or is not UTF-8")]
     InvalidGroups,
+    #[error("there is no bearer token")]
+    NoCredential,
+    #[error("the header `authorization` came more than once")]
+    RepeatedCredential,
+    #[error("the header `authorization` holds no bearer token")]
+    InvalidCredential,
+    #[error(transparent)]
+    Jwt(#[from] jwt::Fault),
+    #[error(transparent)]
+    Tokens(#[from] tokens::Fault),
+    #[error(transparent)]
+    Plugin(#[from] plugin::Fault),
+}
+
+/// What a client may know of a refusal: what to do next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Come back with a credential.
+    Anonymous,
+    /// Come back with another credential.
+    Invalid,
+    /// Come back with a credential that is good for more.
+    Insufficient,
+    /// Come back later: nobody can tell at the moment.
+    Unavailable,
 }
 
 /// The text cannot name a caller.
@@ -59,21 +97,75 @@ pub enum Refusal {
 pub struct InvalidSubject;
 
 impl Identity {
-    /// Who sent a request with these headers from this peer.
-    pub fn authenticate(&self, peer: SocketAddr, headers: &HeaderMap) -> Result<Subject, Refusal> {
+    /// Who sent a request with this head from this peer.
+    pub async fn authenticate(&self, peer: &Peer, head: &Parts) -> Result<Subject, Refusal> {
         match self {
             Self::Static(subject) => Ok(subject.clone()),
-            Self::Proxy(proxy) => proxy.authenticate(peer, headers),
+            Self::Proxy(proxy) => proxy.authenticate(peer, &head.headers),
+            Self::Jwt(jwt) => jwt.authenticate(&head.headers).await,
+            Self::Tokens(tokens) => tokens.authenticate(&head.headers).await,
+            Self::Plugin(authenticator) => authenticator.authenticate(peer, head).await,
         }
     }
 }
 
-/// Takes out what proves an identity, so that nothing behind the identity layer can log or pass it on.
-pub fn remove_credentials(headers: &mut HeaderMap) {
-    for name in [AUTHORIZATION, PROXY_AUTHORIZATION, COOKIE] {
-        headers.remove(name);
+impl Refusal {
+    pub fn verdict(&self) -> Verdict {
+        match self {
+            // A proxy's headers are no credential of the client's.
+            Self::NoCredential
+            | Self::UnlistedPeer
+            | Self::Unproven
+            | Self::NoSubject
+            | Self::RepeatedSubject
+            | Self::InvalidSubject
+            | Self::RepeatedGroups
+            | Self::InvalidGroups => Verdict::Anonymous,
+            Self::Jwt(jwt::Fault::Scope) => Verdict::Insufficient,
+            Self::Jwt(jwt::Fault::NoKeys) => Verdict::Unavailable,
+            Self::Plugin(plugin::Fault::BadCredential) => Verdict::Invalid,
+            Self::Plugin(_) => Verdict::Unavailable,
+            Self::RepeatedCredential | Self::InvalidCredential | Self::Jwt(_) | Self::Tokens(_) => Verdict::Invalid,
+        }
     }
-    headers.remove(proxy::SECRET_HEADER);
+
+    /// Whether somebody tried to be somebody and failed, as opposed to not having tried, or to nobody's being able to
+    /// tell.
+    pub fn is_failure(&self) -> bool {
+        match self.verdict() {
+            Verdict::Anonymous => !matches!(self, Self::NoCredential | Self::NoSubject),
+            Verdict::Invalid => true,
+            Verdict::Insufficient | Verdict::Unavailable => false,
+        }
+    }
+}
+
+/// Takes out what may prove an identity, so that nothing behind the identity layer can log it or pass it on: every
+/// header that the layers behind have no use for, and the query, in which nothing has been looked for.
+pub fn remove_credentials(head: &mut Parts) {
+    for (name, value) in &std::mem::take(&mut head.headers) {
+        if is_of_the_protocol(name.as_str()) {
+            head.headers.append(name.clone(), value.clone());
+        }
+    }
+    if head.uri.query().is_some() {
+        head.uri = head.uri.path().parse().unwrap_or_default();
+    }
+}
+
+fn is_of_the_protocol(name: &str) -> bool {
+    const OF_HTTP: [&str; 8] = [
+        "accept",
+        "content-encoding",
+        "content-length",
+        "content-type",
+        "host",
+        "last-event-id",
+        "origin",
+        "user-agent",
+    ];
+    const OF_TRACES: [&str; 3] = ["traceparent", "tracestate", "baggage"];
+    OF_HTTP.contains(&name) || OF_TRACES.contains(&name) || name.starts_with("mcp-")
 }
 
 impl SubjectId {

@@ -10,6 +10,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
+use crate::authenticate::{Authenticator, Caller, Refusal, RequestHead};
 use crate::call::Call;
 use crate::descriptor::{CallKind, CapabilityDescriptor, HintsDescriptor};
 use crate::document::{ErrorDocument, ErrorKind};
@@ -20,6 +21,7 @@ use crate::schema;
 pub struct Capabilities<P> {
     pub(crate) offered: Vec<Offered<P>>,
     pub(crate) namespace_configurable: bool,
+    pub(crate) authenticator: Option<Box<Authenticator<P>>>,
 }
 
 /// One capability: texts for agents, and the handler behind it. Every method gives the capability back, to go on.
@@ -71,7 +73,7 @@ where
 
 impl<P: Send + Sync + 'static> Capabilities<P> {
     pub(crate) fn new() -> Self {
-        Self { offered: Vec::new(), namespace_configurable: false }
+        Self { offered: Vec::new(), namespace_configurable: false, authenticator: None }
     }
 
     /// Offers a plain function under a dotted name such as `words.count`: the path by which programs call it.
@@ -143,6 +145,36 @@ impl<P: Send + Sync + 'static> Capabilities<P> {
     /// collide.
     pub fn namespace_configurable(&mut self) {
         self.namespace_configurable = true;
+    }
+
+    /// Offers to say who sent a request, for daemons with `identity.mode = "plugin"`. The function sees the request's
+    /// head and never its body; it may block, at most `max_handlers` at once, until [`RequestHead::deadline`].
+    ///
+    /// ```
+    /// use codemode_plugin_api::prelude::*;
+    /// use codemode_plugin_api::{Caller, Refusal, RequestHead};
+    ///
+    /// fn authenticate(door: &Door, head: &RequestHead) -> Result<Caller, Refusal> {
+    ///     match head.header("x-badge") {
+    ///         None => Err(Refusal::NoCredential),
+    ///         Some(badge) if badge == door.badge => Ok(Caller::new("porter")),
+    ///         Some(_) => Err(Refusal::BadCredential),
+    ///     }
+    /// }
+    /// # struct Door { badge: String }
+    /// # impl Plugin for Door {
+    /// #     type Settings = NoSettings;
+    /// #     fn start(_: NoSettings, _: &Host) -> Result<Self, StartError> { Ok(Door { badge: String::new() }) }
+    /// fn capabilities(c: &mut Capabilities<Self>) {
+    ///     c.authenticates_by(authenticate);
+    /// }
+    /// # }
+    /// ```
+    pub fn authenticates_by(
+        &mut self,
+        authenticator: impl Fn(&P, &RequestHead) -> Result<Caller, Refusal> + Send + Sync + 'static,
+    ) {
+        self.authenticator = Some(Box::new(authenticator));
     }
 
     fn offer<I: JsonSchema, O: JsonSchema>(

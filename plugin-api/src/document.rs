@@ -6,6 +6,10 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+/// The operation that says who sent a request, where the descriptor lists it; its request is an [`AuthenticateRequest`]
+/// and its answer an [`AuthenticateAnswer`].
+pub const AUTHENTICATE: &str = "authenticate";
+
 /// What the host tells a starting instance.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct HostDocument {
@@ -51,6 +55,38 @@ pub struct CallSubject<'a> {
     /// A stable, non-secret name.
     #[serde(borrow)]
     pub id: Cow<'a, str>,
+}
+
+/// What the operation `authenticate` is given: the head of a request. Its body is not read yet.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AuthenticateRequest {
+    /// The method, in capitals.
+    pub method: String,
+    /// Path and query.
+    pub target: String,
+    /// Names in small letters and values, in the order in which they came; a name may come several times.
+    pub headers: Vec<(String, String)>,
+    /// Who is connected: an address and port, or `uid:NUMBER` on a Unix socket.
+    pub peer: String,
+    /// Milliseconds that are left for the answer.
+    pub deadline_ms: u64,
+}
+
+/// What the operation `authenticate` answers.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AuthenticateAnswer {
+    /// Who is calling.
+    Caller {
+        /// A stable, non-secret name: 1 to 256 bytes without control characters.
+        id: String,
+        /// An object that the policy sees as the subject's claims.
+        claims: Box<RawValue>,
+    },
+    /// The request holds no credential.
+    NoCredential,
+    /// The request holds a credential that does not count.
+    BadCredential,
 }
 
 /// Why something failed.

@@ -13,7 +13,7 @@ use abi_stable::std_types::{RErr, ROk, RResult, RSlice, RStr, RVec};
 use crate::abi::{self, Answer, Completion, InstanceHandle, PluginRoot, PluginRootRef};
 use crate::capabilities::{Capabilities, Outcome};
 use crate::descriptor::Descriptor;
-use crate::document::{ErrorDocument, ErrorKind};
+use crate::document::{AUTHENTICATE, ErrorDocument, ErrorKind};
 use crate::instance::{Instance, panicked};
 use crate::plugin::Plugin;
 use crate::schema;
@@ -198,6 +198,8 @@ fn answer(outcome: Outcome) -> Answer {
 fn descriptor<K: Package>() -> Descriptor {
     let mut capabilities = Capabilities::new();
     K::Plugin::capabilities(&mut capabilities);
+    let mut operations = vec![abi::CALL.to_owned(), abi::HEALTH.to_owned()];
+    operations.extend(capabilities.authenticator.as_ref().map(|_| AUTHENTICATE.to_owned()));
     Descriptor {
         abi: abi::ABI,
         name: K::NAME.to_owned(),
@@ -205,7 +207,7 @@ fn descriptor<K: Package>() -> Descriptor {
         summary: K::SUMMARY.to_owned(),
         namespace_configurable: capabilities.namespace_configurable,
         settings: schema::read_by::<<K::Plugin as Plugin>::Settings>(),
-        operations: [abi::CALL, abi::HEALTH].map(str::to_owned).to_vec(),
+        operations,
         capabilities: capabilities.offered.into_iter().map(|offered| offered.descriptor).collect(),
     }
 }

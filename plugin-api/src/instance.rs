@@ -14,9 +14,10 @@ use serde_json::value::RawValue;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::abi;
+use crate::authenticate::{Authenticator, authenticate};
 use crate::call::{Call, Calls};
 use crate::capabilities::{Capabilities, Handler, Outcome, OutcomeFuture};
-use crate::document::{CallRequest, ErrorDocument, ErrorKind, HostDocument};
+use crate::document::{AUTHENTICATE, CallRequest, ErrorDocument, ErrorKind, HostDocument};
 use crate::plugin::{Host, Plugin};
 
 /// How long an async handler may go on after nobody waits for it any longer.
@@ -28,6 +29,7 @@ const RUNTIME_THREADS: usize = 2;
 pub(crate) struct Instance<P> {
     plugin: Arc<P>,
     handlers: HashMap<String, Handler<P>>,
+    authenticator: Option<Box<Authenticator<P>>>,
     calls: Arc<Calls>,
     /// There where a capability is async.
     runtime: Option<Runtime>,
@@ -48,9 +50,10 @@ impl<P: Plugin> Instance<P> {
         let plugin = P::start(settings, &Host::of(host))
             .map_err(|error| ErrorDocument::new(ErrorKind::Private, error.to_string()))?;
         drop(entered);
+        let authenticator = capabilities.authenticator;
         let handlers =
             capabilities.offered.into_iter().map(|offered| (offered.descriptor.name, offered.handler)).collect();
-        Ok(Self { plugin: Arc::new(plugin), handlers, calls: Arc::default(), runtime })
+        Ok(Self { plugin: Arc::new(plugin), handlers, authenticator, calls: Arc::default(), runtime })
     }
 
     /// Runs an operation to its end on this thread.
@@ -59,6 +62,10 @@ impl<P: Plugin> Instance<P> {
             abi::CALL => self.call(number, request),
             abi::HEALTH => {
                 self.plugin.health().map(|()| b"null".to_vec()).map_err(crate::CapabilityError::into_document)
+            }
+            AUTHENTICATE => {
+                let authenticator = self.authenticator.as_ref().ok_or_else(|| unknown_operation(AUTHENTICATE))?;
+                authenticate(&*self.plugin, &**authenticator, request)
             }
             unknown => Err(unknown_operation(unknown)),
         }

@@ -7,6 +7,7 @@ pub mod abi;
 pub mod descriptor;
 pub mod document;
 
+mod authenticate;
 mod call;
 mod capabilities;
 mod error;
@@ -17,6 +18,7 @@ mod json;
 mod plugin;
 mod schema;
 
+pub use authenticate::{Caller, Refusal, RequestHead};
 pub use call::Call;
 pub use capabilities::{AsyncHandler, Capabilities, Offered};
 pub use error::CapabilityError;

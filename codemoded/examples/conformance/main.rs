@@ -12,6 +12,7 @@ use std::time::Duration;
 use codemoded::identity::{Identity, Subject, SubjectId};
 use codemoded::mcp::guard::Names;
 use codemoded::mcp::http::{Http, Served, Settings, Times};
+use codemoded::rate;
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, ErrorData, Implementation, ListToolsResult,
     PaginatedRequestParams, ProgressNotificationParam, ServerCapabilities, ServerConfig, Tool,
@@ -32,12 +33,14 @@ async fn main() -> Result<(), Box<dyn Error>> {
         path: "/mcp".to_owned(),
         names: Names::default(),
         identity: Identity::Static(Subject::new(SubjectId::new("suite")?)),
+        protection: None,
+        rates: rate::Settings::plenty(),
         times: Times { head: patience, body: patience, idle: patience },
         max_connections: 100,
         sessions: None,
     };
-    let http = Http::start(listener, settings, Fixtures)?;
-    println!("listening http://{}/mcp", http.address());
+    let http = Http::start(listener.into(), settings, Fixtures);
+    println!("listening {}", http.url());
     stdin().read_to_end(&mut Vec::new()).await?;
     Ok(())
 }

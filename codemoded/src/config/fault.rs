@@ -60,6 +60,12 @@ pub enum Problem {
          `identity.shared_secret_file`"
     )]
     NeedsSecret { peer: String },
+    #[error("no group `{given}` in /etc/group; write its number if it is defined elsewhere")]
+    NoGroup { given: String },
+    #[error("`{given}` is no scope: one word of visible ASCII without `\"` and `\\`")]
+    NoScope { given: String },
+    #[error("the keys come from one place: set either `jwks_url` or `jwks_file`")]
+    TwoKeySets,
     #[error("standard input has no peers; with `--stdio` only `mode = \"static\"` works")]
     StdioNeedsStatic,
 }

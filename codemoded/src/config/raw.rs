@@ -1,20 +1,26 @@
 //! The file as it is written: every key, its type and its bounds. An absent key is `None`; nothing is decided here.
 
+mod identity;
+
+pub(super) use identity::{
+    IdentityHead, IdentityMode, JwtIdentity, PluginIdentity, ProxyIdentity, StaticIdentity, TokensIdentity,
+};
+
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::str::FromStr;
 
 use figment::value::Value;
-use http::HeaderName;
 use serde::de::{Error as _, IgnoredAny};
 use serde::{Deserialize, Deserializer};
 
 use super::plugins::InstanceName;
 use super::policy::Reference;
 use super::quantity::{Count, Period, Size};
-use super::server::{EndpointPath, Listen, Network, PublicUrl};
+use super::server::{EndpointPath, Listen, Permissions, PublicUrl};
 use super::workers::Sandbox;
 use crate::identity::SubjectId;
+use crate::identity::peer::PeerRule;
 use crate::mcp::guard::{AllowedHost, Origin};
 use crate::worker::Start;
 
@@ -34,6 +40,7 @@ pub(super) struct Root {
     pub(super) plugin_dirs: List<String>,
     pub(super) server: Server,
     pub(super) identity: Moded,
+    pub(super) rates: Rates,
     pub(super) policy: Moded,
     pub(super) catalog: Catalog,
     pub(super) workers: Workers,
@@ -57,42 +64,16 @@ pub(super) struct Server {
     pub(super) session_timeout: Option<Period>,
     pub(super) max_sessions: Option<Count<1_000_000>>,
     pub(super) max_sessions_per_subject: Option<Count<1_000_000>>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum IdentityMode {
-    Static,
-    Proxy,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, expecting = "a table")]
-pub(super) struct IdentityHead {
-    pub(super) mode: Option<IdentityMode>,
+    pub(super) trusted_proxies: List<PeerRule>,
+    pub(super) socket_mode: Option<Permissions>,
+    pub(super) socket_group: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default, expecting = "a table")]
-pub(super) struct StaticIdentity {
-    #[serde(rename = "mode")]
-    _mode: IgnoredAny,
-    #[serde(deserialize_with = "subject")]
-    pub(super) subject: Option<SubjectId>,
-    pub(super) claims: BTreeMap<String, Value>,
-    pub(super) danger_allow_non_loopback: bool,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default, expecting = "a table")]
-pub(super) struct ProxyIdentity {
-    #[serde(rename = "mode")]
-    _mode: IgnoredAny,
-    #[serde(deserialize_with = "parsed")]
-    pub(super) header: Option<HeaderName>,
-    #[serde(deserialize_with = "parsed")]
-    pub(super) groups_header: Option<HeaderName>,
-    pub(super) peers: List<Network>,
-    pub(super) shared_secret_file: Option<String>,
+pub(super) struct Rates {
+    pub(super) requests_per_minute: Option<Count<1_000_000_000>>,
+    pub(super) failures_per_minute: Option<Count<1_000_000_000>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -172,12 +153,6 @@ pub(super) struct Plugin {
     pub(super) name: Option<InstanceName>,
     pub(super) library: Option<String>,
     pub(super) config: BTreeMap<String, Value>,
-}
-
-impl<'de> Deserialize<'de> for IdentityMode {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        choice(deserializer, &["static", "proxy"], &[Self::Static, Self::Proxy])
-    }
 }
 
 impl<'de> Deserialize<'de> for PolicyMode {

@@ -1,18 +1,20 @@
 //! Where the daemon listens, and which hosts, origins and networks it believes.
 
 use std::fmt;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::str::FromStr as _;
 use std::time::Duration;
 
 use http::Uri;
-use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use serde::Deserialize;
 
 use super::fault::Problem;
+use super::group;
 use super::place::KeyPath;
 use super::raw;
 use super::reading::Reading;
+use crate::identity::peer::PeerRule;
 use crate::mcp::guard::{AllowedHost, Origin};
 use crate::mcp::http::{SessionBounds, Times};
 
@@ -39,7 +41,24 @@ pub struct Server {
     pub max_connections: usize,
     /// Nothing where every request stands alone.
     pub sessions: Option<SessionBounds>,
+    /// Whose `X-Forwarded-For` is believed.
+    pub trusted_proxies: Vec<PeerRule>,
+    /// Of a Unix socket of our own making.
+    pub socket: SocketAccess,
 }
+
+/// Who may connect to a Unix socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SocketAccess {
+    pub mode: u32,
+    /// By number; the daemon's own where there is none.
+    pub group: Option<u32>,
+}
+
+/// Permissions as `chmod` takes them, such as `"0660"`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub(super) struct Permissions(u32);
 
 /// Where to listen.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -47,6 +66,10 @@ pub struct Server {
 pub enum Listen {
     /// Port 0 takes any free one.
     Tcp(SocketAddr),
+    /// A Unix socket; the path is absolute once the file was checked.
+    Unix(PathBuf),
+    /// The one socket that systemd hands over.
+    Systemd,
 }
 
 /// The path of the MCP endpoint: a slash, then unreserved characters.
@@ -62,24 +85,20 @@ pub struct PublicUrl {
     origin: Origin,
 }
 
-/// A network of peers, `ADDRESS/BITS`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
-pub struct Network(IpNet);
-
 /// A text that is not what its key wants.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
-    #[error("`{0}` is no address and port; write an IP address and a port, such as \"127.0.0.1:8787\"")]
+    #[error(
+        "`{0}` is no address; write an IP address and a port, such as \"127.0.0.1:8787\", \"unix:\" and a path, or \
+         \"systemd\""
+    )]
     Listen(String),
+    #[error("`{0}` is no mode; write octal digits up to \"0777\", such as \"0660\"")]
+    Mode(String),
     #[error("`{0}` is no path; write a slash and then letters, digits or any of `-._~/`, such as \"/mcp\"")]
     Path(String),
     #[error("`{0}` is no http or https URL without query and user, such as \"https://mcp.example.com/mcp\"")]
     Url(String),
-    #[error("`{0}` is no network; write an address and its bits, such as \"127.0.0.1/32\"")]
-    Network(String),
-    #[error("`{given}` has bits outside its mask; did you mean \"{meant}\"?")]
-    LooseNetwork { given: String, meant: IpNet },
 }
 
 impl Server {
@@ -87,8 +106,18 @@ impl Server {
         let section = KeyPath::new(["server"]);
         let trusted_origins = once_each(reading, &section.key("trusted_origins"), raw.trusted_origins);
         let allowed_hosts = once_each(reading, &section.key("allowed_hosts"), raw.allowed_hosts);
+        let listen = match raw.listen.unwrap_or_default() {
+            Listen::Unix(path) => Listen::Unix(reading.absolute(path)),
+            other => other,
+        };
+        let trusted_proxies = once_each(reading, &section.key("trusted_proxies"), raw.trusted_proxies);
+        let mode = raw.socket_mode.map_or(SocketAccess::default().mode, |mode| mode.0);
+        let group = raw.socket_group.and_then(|name| {
+            let found = group::number(&name);
+            found.map_err(|problem| reading.fault(section.key("socket_group"), problem)).ok()
+        });
         Self {
-            listen: raw.listen.unwrap_or_default(),
+            listen,
             path: raw.path.unwrap_or_default(),
             public_url: raw.public_url,
             trusted_origins,
@@ -104,7 +133,25 @@ impl Server {
                 max_sessions_per_subject: raw.max_sessions_per_subject.map_or(MAX_SESSIONS_PER_SUBJECT, Into::into),
                 idle: raw.session_timeout.map_or(SESSION_TIMEOUT, Into::into),
             }),
+            trusted_proxies,
+            socket: SocketAccess { mode, group },
         }
+    }
+}
+
+impl Default for SocketAccess {
+    fn default() -> Self {
+        Self { mode: 0o660, group: None }
+    }
+}
+
+impl TryFrom<String> for Permissions {
+    type Error = Malformed;
+
+    fn try_from(text: String) -> Result<Self, Malformed> {
+        let octal = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let mode = u32::from_str_radix(&text, 8).ok().filter(|mode| octal && *mode <= 0o777);
+        mode.map(Self).ok_or(Malformed::Mode(text))
     }
 }
 
@@ -129,10 +176,11 @@ pub(super) fn once_each<T: PartialEq + fmt::Display>(
 }
 
 impl Listen {
-    /// Whether only this machine can connect.
-    pub fn is_loopback(&self) -> bool {
+    /// Whether others than this machine can connect, as far as that can be told before the socket is there.
+    pub fn is_open(&self) -> bool {
         match self {
-            Self::Tcp(address) => address.ip().to_canonical().is_loopback(),
+            Self::Tcp(address) => !address.ip().to_canonical().is_loopback(),
+            Self::Unix(_) | Self::Systemd => false,
         }
     }
 }
@@ -147,7 +195,12 @@ impl TryFrom<String> for Listen {
     type Error = Malformed;
 
     fn try_from(text: String) -> Result<Self, Malformed> {
-        text.parse().map(Self::Tcp).map_err(|_| Malformed::Listen(text))
+        match text.strip_prefix("unix:") {
+            Some("") => Err(Malformed::Listen(text)),
+            Some(path) => Ok(Self::Unix(path.into())),
+            None if text == "systemd" => Ok(Self::Systemd),
+            None => text.parse().map(Self::Tcp).map_err(|_| Malformed::Listen(text)),
+        }
     }
 }
 
@@ -155,6 +208,8 @@ impl fmt::Display for Listen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Tcp(address) => address.fmt(f),
+            Self::Unix(path) => write!(f, "unix:{}", path.display()),
+            Self::Systemd => f.write_str("systemd"),
         }
     }
 }
@@ -210,41 +265,5 @@ impl TryFrom<String> for PublicUrl {
 impl fmt::Display for PublicUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.text.fmt(f)
-    }
-}
-
-impl Network {
-    pub fn net(self) -> IpNet {
-        self.0
-    }
-
-    /// Whether any loopback address is in it.
-    pub fn meets_loopback(&self) -> bool {
-        const MAPPED: Ipv6Addr = Ipv4Addr::new(127, 0, 0, 0).to_ipv6_mapped();
-        let loopback = [
-            Ipv4Net::new_assert(Ipv4Addr::new(127, 0, 0, 0), 8).into(),
-            Ipv6Net::new_assert(Ipv6Addr::LOCALHOST, 128).into(),
-            Ipv6Net::new_assert(MAPPED, 104).into(),
-        ];
-        loopback.iter().any(|net: &IpNet| net.contains(&self.0) || self.0.contains(net))
-    }
-}
-
-impl TryFrom<String> for Network {
-    type Error = Malformed;
-
-    fn try_from(text: String) -> Result<Self, Malformed> {
-        let Ok(net) = text.parse::<IpNet>() else { return Err(Malformed::Network(text)) };
-        if net.trunc() == net {
-            Ok(Self(net))
-        } else {
-            Err(Malformed::LooseNetwork { given: text, meant: net.trunc() })
-        }
-    }
-}
-
-impl fmt::Display for Network {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
     }
 }

@@ -1,6 +1,7 @@
 //! What an operator gets to read, and what the daemon may rely on.
 
 mod faults;
+mod identity;
 mod shipped;
 mod values;
 

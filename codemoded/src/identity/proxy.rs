@@ -1,17 +1,17 @@
 //! A reverse proxy authenticates the caller and says who it is in a header.
 //!
 //! The header is worth what its sender is: it counts only from a listed peer. A peer on loopback could be any local
-//! process, so it must also prove a shared secret. Header names are compared as HTTP does, so that a second copy in
+//! process, so it must also prove a shared secret; one on a Unix socket is told by its user. Header names are compared as HTTP does, so that a second copy in
 //! other case is a second copy, and `X_Remote_User` is another header, which nobody reads.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 
-use http::{HeaderMap, HeaderName, HeaderValue};
-use ipnet::IpNet;
+use http::{HeaderMap, HeaderName};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
+use super::header::{Repeated, only};
+use super::peer::{Peer, PeerRule};
 use super::{Refusal, Subject, SubjectId};
 use crate::value::{Map, Value};
 
@@ -26,7 +26,7 @@ pub struct Proxy {
     /// Holds the subject's groups, separated by commas; they become the claim `groups`.
     pub groups_header: Option<HeaderName>,
     /// Whose header counts.
-    pub peers: Vec<IpNet>,
+    pub peers: Vec<PeerRule>,
     /// Without one, no loopback peer is believed.
     pub shared_secret: Option<SharedSecret>,
 }
@@ -42,13 +42,12 @@ pub struct SharedSecret([u8; 32]);
 pub struct InvalidSecret;
 
 impl Proxy {
-    pub(super) fn authenticate(&self, peer: SocketAddr, headers: &HeaderMap) -> Result<Subject, Refusal> {
-        // A dual-stack socket reports an IPv4 peer as an IPv6 address.
-        let address = peer.ip().to_canonical();
-        if !self.peers.iter().any(|net| net.contains(&address)) {
+    pub(super) fn authenticate(&self, peer: &Peer, headers: &HeaderMap) -> Result<Subject, Refusal> {
+        if !self.peers.iter().any(|listed| listed.admits(peer)) {
             return Err(Refusal::UnlistedPeer);
         }
-        if address.is_loopback() && !self.proves_the_secret(headers) {
+        let on_loopback = peer.address().is_some_and(|address| address.is_loopback());
+        if on_loopback && !self.proves_the_secret(headers) {
             return Err(Refusal::Unproven);
         }
         Ok(Subject { id: self.subject(headers)?, claims: Arc::new(self.claims(headers)?) })
@@ -104,17 +103,6 @@ impl SharedSecret {
 impl std::fmt::Debug for SharedSecret {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("***")
-    }
-}
-
-struct Repeated;
-
-/// The one value of a header, where there is any.
-fn only<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a HeaderValue>, Repeated> {
-    let mut values = headers.get_all(name).iter();
-    match (values.next(), values.next()) {
-        (first, None) => Ok(first),
-        (_, Some(_)) => Err(Repeated),
     }
 }
 

@@ -39,10 +39,16 @@ pub enum Forbidden {
 }
 
 impl Guard {
-    pub fn new(listener: SocketAddr, names: Names) -> Self {
+    /// A listener without an address is a Unix socket: clients of this machine name what they like, so loopback names.
+    pub fn new(listener: Option<SocketAddr>, names: Names) -> Self {
         let Names { public, mut allowed_hosts, trusted_origins: mut origins } = names;
-        allowed_hosts.extend(own_hosts(listener));
-        origins.extend(own_origins(listener));
+        match listener {
+            Some(listener) => {
+                allowed_hosts.extend(own_hosts(listener));
+                origins.extend(own_origins(listener));
+            }
+            None => allowed_hosts.extend(loopback_names().into_iter().map(AllowedHost::any_port)),
+        }
         if let Some(public) = public {
             allowed_hosts.push(public.as_allowed_host());
             origins.push(public);

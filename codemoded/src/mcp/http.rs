@@ -4,6 +4,7 @@
 //! protocol library is in `http/endpoint.rs`, how one connection lives in `http/connection.rs`.
 
 mod accept;
+mod advertised;
 mod carried;
 mod connection;
 mod endpoint;
@@ -11,18 +12,20 @@ mod refusal;
 mod sessions;
 mod stream;
 
-use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::ServerHandler;
-use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::guard::{Guard, Names};
 use crate::identity::Identity;
+use crate::listener::{Accepted, Listener};
+use crate::rate;
+use advertised::Advertised;
+pub use advertised::Protection;
 use endpoint::Endpoint;
 pub use sessions::SessionBounds;
 
@@ -33,6 +36,9 @@ pub struct Settings {
     pub path: String,
     pub names: Names,
     pub identity: Identity,
+    /// Whose tokens the identity takes, where it takes any of others'.
+    pub protection: Option<Protection>,
+    pub rates: rate::Settings,
     pub times: Times,
     pub max_connections: usize,
     /// Nothing where every request stands alone.
@@ -59,7 +65,8 @@ pub trait Served: ServerHandler + Clone {
 /// The running transport.
 #[derive(Debug)]
 pub struct Http {
-    address: SocketAddr,
+    url: String,
+    address: Option<SocketAddr>,
     /// Ends the listener and lets each connection finish what it is answering.
     draining: CancellationToken,
     /// Ends everything at once.
@@ -67,30 +74,34 @@ pub struct Http {
     serving: JoinHandle<()>,
 }
 
-/// Connections that the system keeps for the daemon while it is busy. Whoever finds no place tries again a second later.
-const MAX_WAITING: i32 = 4096;
-
 /// How long to wait before accepting again where no descriptor is free.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 impl Http {
     /// Serves on a bound listener.
-    pub fn start(listener: TcpListener, settings: Settings, server: impl Served) -> io::Result<Self> {
-        let address = listener.local_addr()?;
-        // A second call sets the length anew; the first was made with the usual one.
-        rustix::net::listen(&listener, MAX_WAITING)?;
+    pub fn start(listener: Listener, mut settings: Settings, server: impl Served) -> Self {
+        let address = listener.address();
+        let own = format!("{}{}", listener.url(), settings.path);
+        // A socket's file has no path of the endpoint's behind it.
+        let url = if address.is_some() { own.clone() } else { listener.url() };
+        let advertised = Advertised::new(settings.protection.take(), &own, &settings.path);
         let guard = Guard::new(address, settings.names.clone());
         let (draining, closing) = (CancellationToken::new(), CancellationToken::new());
         let bounds = ConnectionBounds { times: settings.times, max_connections: settings.max_connections };
-        let endpoint = Endpoint::new(guard, settings, server, draining.clone(), closing.child_token());
+        let endpoint = Endpoint::new(guard, advertised, settings, server, draining.clone(), closing.child_token());
         let serving = serve(listener, bounds, Arc::new(endpoint), draining.clone(), closing.clone());
         let serving = tokio::spawn(serving);
-        Ok(Self { address, draining, _closing: closing.drop_guard(), serving })
+        Self { url, address, draining, _closing: closing.drop_guard(), serving }
     }
 
-    /// Where it listens; the port is the real one also where any was asked for.
-    pub fn address(&self) -> SocketAddr {
+    /// Where it listens, where that is an address; the port is the real one also where any was asked for.
+    pub fn address(&self) -> Option<SocketAddr> {
         self.address
+    }
+
+    /// Where clients connect.
+    pub fn url(&self) -> &str {
+        &self.url
     }
 
     /// Stops listening and waits until what is being answered is answered, at most for `patience`.
@@ -110,7 +121,7 @@ struct ConnectionBounds {
 }
 
 async fn serve(
-    listener: TcpListener,
+    listener: Listener,
     bounds: ConnectionBounds,
     endpoint: Arc<Endpoint<impl Served>>,
     draining: CancellationToken,
@@ -123,9 +134,16 @@ async fn serve(
             let has_room = connections.len() < bounds.max_connections;
             tokio::select! {
                 // Beyond the bound, the system lets further connections wait.
-                (stream, peer) = accept(&listener, bounds.times.idle), if has_room => {
-                    let (endpoint, draining) = (Arc::clone(&endpoint), draining.clone());
-                    connections.spawn(connection::serve(stream, peer, bounds.times, endpoint, draining));
+                accepted = accept(&listener, bounds.times.idle), if has_room => {
+                    let (endpoint, draining, times) = (Arc::clone(&endpoint), draining.clone(), bounds.times);
+                    match accepted {
+                        Accepted::Tcp(stream, peer) => {
+                            connections.spawn(connection::serve(stream, peer, times, endpoint, draining))
+                        }
+                        Accepted::Unix(stream, peer) => {
+                            connections.spawn(connection::serve(stream, peer, times, endpoint, draining))
+                        }
+                    };
                 }
                 Some(_) = connections.join_next() => {}
                 () = draining.cancelled() => break,
@@ -141,29 +159,16 @@ async fn serve(
 }
 
 /// The next connection. An error concerns one connection or the whole process's descriptors; neither ends the server.
-async fn accept(listener: &TcpListener, stalled: Duration) -> (TcpStream, SocketAddr) {
+async fn accept(listener: &Listener, stalled: Duration) -> Accepted {
     loop {
-        match listener.accept().await {
-            Ok((stream, peer)) => {
-                if let Err(error) = tune(&stream, stalled) {
-                    tracing::debug!(%error, "a connection could not be tuned");
-                }
-                return (stream, peer);
-            }
+        match listener.accept(stalled).await {
+            Ok(accepted) => return accepted,
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be accepted");
                 tokio::time::sleep(ACCEPT_PAUSE).await;
             }
         }
     }
-}
-
-fn tune(stream: &TcpStream, stalled: Duration) -> io::Result<()> {
-    // A small answer must not wait for the acknowledgement of the one before it.
-    stream.set_nodelay(true)?;
-    // A client that is gone, or does not take its answer, must not hold it for ever.
-    let millis = u32::try_from(stalled.as_millis()).unwrap_or(u32::MAX);
-    Ok(rustix::net::sockopt::set_tcp_user_timeout(stream, millis)?)
 }
 
 #[cfg(test)]

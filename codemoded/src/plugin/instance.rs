@@ -17,9 +17,9 @@ use std::time::{Duration, Instant};
 use abi_stable::std_types::{RSlice, RStr};
 use codemode_plugin_api::abi::{Answer, CALL, Completion, InstanceHandle, PluginRootRef};
 use codemode_plugin_api::descriptor::{CallKind, CapabilityDescriptor, Descriptor};
-use codemode_plugin_api::document::{ErrorKind, HostDocument};
+use codemode_plugin_api::document::{AUTHENTICATE, ErrorKind, HostDocument};
 use serde_json::Value;
-use tokio::sync::oneshot;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::fault::Reason;
@@ -37,6 +37,8 @@ pub struct Instance {
     routes: HashMap<String, Route>,
     running: Arc<Running>,
     slots: Arc<Slots>,
+    /// Authentications in flight; before one has ended there is no subject whose slot it could take.
+    authentications: Arc<Semaphore>,
     threads: Threads,
     next_number: AtomicU64,
 }
@@ -121,6 +123,7 @@ impl Instance {
             descriptor,
             running: Arc::new(Running { root, handle }),
             slots: Arc::new(Slots::new(max_handlers)),
+            authentications: Arc::new(Semaphore::new(max_handlers)),
             threads: Threads::new(&host.instance),
             next_number: AtomicU64::new(1),
         })
@@ -160,7 +163,8 @@ impl Instance {
         let number = self.next_number.fetch_add(1, Ordering::Relaxed);
         let json = call_json(route, &request)?;
         let (answer, answered) = oneshot::channel();
-        let pending = Pending { answer, slot, running: Arc::clone(&self.running) };
+        let held = Held::Slot(slot);
+        let pending = Pending { operation: CALL, answer, held, running: Arc::clone(&self.running) };
         let mut waiting = Waiting { running: &self.running, number: Some(number) };
         match route.kind {
             CallKind::Blocking => {
@@ -182,6 +186,28 @@ impl Instance {
             () = request.cancel.cancelled() => Err(CallError::Cancelled),
             () = tokio::time::sleep_until(request.deadline.into()) => Err(CallError::TimedOut),
         }
+    }
+}
+
+impl Instance {
+    /// Whether it can say who is calling.
+    pub fn authenticates(&self) -> bool {
+        self.descriptor.operations.iter().any(|operation| operation == AUTHENTICATE)
+    }
+
+    /// Asks who sent a request, and gives the JSON text of the answer. Where all handlers are busy, it waits for one.
+    pub async fn authenticate(&self, request: Vec<u8>, deadline: Instant) -> Result<Vec<u8>, CallError> {
+        let asked = async {
+            let permit = Arc::clone(&self.authentications).acquire_owned().await.map_err(|_| CallError::Busy)?;
+            let number = self.next_number.fetch_add(1, Ordering::Relaxed);
+            let (answer, answered) = oneshot::channel();
+            let held = Held::Permit(permit);
+            let pending = Pending { operation: AUTHENTICATE, answer, held, running: Arc::clone(&self.running) };
+            let begun = self.threads.run(move || pending.invoke(number, &request));
+            begun.map_err(|error| CallError::Private(format!("no thread for the authenticator: {error}")))?;
+            answered.await.unwrap_or_else(|_| Err(CallError::Malformed("it ended without an answer".to_owned())))
+        };
+        tokio::time::timeout_at(deadline.into(), asked).await.unwrap_or(Err(CallError::TimedOut))
     }
 }
 
@@ -236,9 +262,17 @@ impl Drop for Waiting<'_> {
 
 /// A call on its way through the library. Holds what must last until the handler's end.
 struct Pending {
+    operation: &'static str,
     answer: oneshot::Sender<Result<Vec<u8>, CallError>>,
-    slot: Slot,
+    held: Held,
     running: Arc<Running>,
+}
+
+/// What bounds how many there are at once.
+#[expect(dead_code, reason = "held until it is dropped")]
+enum Held {
+    Slot(Slot),
+    Permit(OwnedSemaphorePermit),
 }
 
 impl Pending {
@@ -249,7 +283,8 @@ impl Pending {
         }
         let invoke = self.running.root.invoke();
         // SAFETY: the handle is this library's and is destroyed no sooner than `self.running`.
-        let answer = unsafe { invoke(self.running.handle, RStr::from_str(CALL), number, RSlice::from_slice(json)) };
+        let answer =
+            unsafe { invoke(self.running.handle, RStr::from_str(self.operation), number, RSlice::from_slice(json)) };
         self.end(answer);
     }
 
@@ -257,10 +292,11 @@ impl Pending {
     fn start(self, number: u64, json: &[u8]) {
         let running = Arc::clone(&self.running);
         let start = running.root.start();
+        let operation = self.operation;
         let completion = Completion { context: Box::into_raw(Box::new(self)).cast(), complete };
         // SAFETY: the handle is this library's and is destroyed no sooner than the boxed value, which lives until the
         // completion.
-        unsafe { start(running.handle, RStr::from_str(CALL), number, RSlice::from_slice(json), completion) }
+        unsafe { start(running.handle, RStr::from_str(operation), number, RSlice::from_slice(json), completion) }
     }
 
     fn end(self, answer: Answer) {
@@ -272,7 +308,7 @@ impl Pending {
             ErrorKind::UnknownOperation => CallError::Malformed(error.message),
         });
         // Whoever has the answer may call again and must find the slot free.
-        drop(self.slot);
+        drop(self.held);
         // Nobody may be waiting.
         drop(self.answer.send(outcome));
     }

@@ -3,6 +3,7 @@
 //! Nothing lingers: what hangs gives up after a minute. What is wrong with a whole library is in `examples/`.
 #![forbid(unsafe_code)]
 
+mod authenticator;
 mod calls;
 mod hang;
 mod numbered;
@@ -84,6 +85,7 @@ impl Plugin for Faulty {
         if let Some(count) = numbered::wanted() {
             return numbered::offer(c, count);
         }
+        authenticator::offer(c);
         calls::offer(c);
         hang::offer(c);
         recording::offer(c);

@@ -118,7 +118,9 @@ fn a_malformed_quantity_is_refused_with_how_to_write_it() {
 
 #[test]
 fn a_malformed_address_is_refused_with_an_example() {
-    let listen = "is no address and port; write an IP address and a port, such as \"127.0.0.1:8787\"";
+    let listen = "is no address; write an IP address and a port, such as \"127.0.0.1:8787\", \"unix:\" and a path, or \
+                  \"systemd\"";
+    let mode = "is no mode; write octal digits up to \"0777\", such as \"0660\"";
     let path = "is no path; write a slash and then letters, digits or any of `-._~/`, such as \"/mcp\"";
     let url = "is no http or https URL without query and user, such as \"https://mcp.example.com/mcp\"";
     let origin = "is no origin; write a scheme and a host and no path, such as \"https://console.example.com\"";
@@ -126,7 +128,10 @@ fn a_malformed_address_is_refused_with_an_example() {
     let table = [
         ("listen", "localhost:8787", listen),
         ("listen", "127.0.0.1", listen),
-        ("listen", "unix:/run/codemoded.sock", listen),
+        ("listen", "unix:", listen),
+        ("socket_mode", "660 ", mode),
+        ("socket_mode", "0888", mode),
+        ("socket_mode", "1777", mode),
         ("path", "mcp", path),
         ("path", "/mcp/{x}", path),
         ("path", "/mcp/", path),
@@ -171,7 +176,7 @@ fn a_missing_section_is_a_fault_that_says_what_to_write() {
 fn a_missing_key_is_placed_at_its_section() {
     check_file(
         &format!("[identity]\n{ALLOW_ALL}"),
-        "codemode.toml:1:2: identity.mode: missing; set `mode` to \"static\" or \"proxy\"",
+        "codemode.toml:1:2: identity.mode: missing; set `mode` to \"static\", \"proxy\", \"jwt\", \"tokens\" or \"plugin\"",
     );
     check_file(
         &format!("{STATIC}[policy]\nmode = \"rego\"\n"),
@@ -188,8 +193,8 @@ fn a_misspelt_mode_is_refused_rather_than_defaulted() {
         "codemode.toml:2:8: identity.mode: unknown choice `statik`; did you mean `static`?",
     );
     check_file(
-        &format!("[identity]\nmode = \"jwt\"\n{ALLOW_ALL}"),
-        "codemode.toml:2:8: identity.mode: unknown choice `jwt`; known here: `proxy`, `static`",
+        &format!("[identity]\nmode = \"oauth\"\n{ALLOW_ALL}"),
+        "codemode.toml:2:8: identity.mode: unknown choice `oauth`; known here: `jwt`, `plugin`, `proxy`, `static`, `tokens`",
     );
     check_file(
         &format!("[identity]\nmode = 0\n{ALLOW_ALL}"),
@@ -255,7 +260,8 @@ fn a_proxy_on_loopback_needs_a_secret() {
 
 #[test]
 fn a_proxy_is_configured_completely_or_refused() {
-    let network = "is no network; write an address and its bits, such as \"127.0.0.1/32\"";
+    let network = "is no network; write an address and its bits, such as \"127.0.0.1/32\", or the user of a process on \
+                   the Unix socket, such as \"uid:33\"";
     let ten = "peers = [\"10.0.0.7/32\"]\n";
     let table = [
         ("header = \"x-user\"\npeers = [\"10.0.0.7\"]\n", format!("6:10: identity.peers[0]: `10.0.0.7` {network}")),

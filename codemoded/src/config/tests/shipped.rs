@@ -35,6 +35,10 @@ fn sections() -> Vec<(&'static str, Vec<&'static str>)> {
         ("server", keys::<raw::Server>()),
         ("identity", keys::<raw::StaticIdentity>()),
         ("identity", keys::<raw::ProxyIdentity>()),
+        ("identity", keys::<raw::JwtIdentity>()),
+        ("identity", keys::<raw::TokensIdentity>()),
+        ("identity", keys::<raw::PluginIdentity>()),
+        ("rates", keys::<raw::Rates>()),
         ("policy", keys::<raw::RegoPolicy>()),
         ("catalog", keys::<raw::Catalog>()),
         ("workers", keys::<raw::Workers>()),
@@ -75,7 +79,7 @@ fn the_shipped_file_loads_but_for_libraries_that_are_not_built_yet() {
     let config = Config::load(&sources, Transport::Http).unwrap_or_else(|faults| panic!("{faults:?}"));
 
     assert_eq!(config.server.listen.to_string(), "127.0.0.1:8787");
-    assert!(matches!(&config.identity, Identity::Static(subject) if subject.id.as_str() == "local"));
+    assert!(matches!(&config.identity, Identity::Static(one) if one.subject.id.as_str() == "local"));
     assert!(matches!(&config.policy, Policy::Rego(rego) if rego.execute.as_str() == "data.codemode.authz.allow"));
     let raised = Limits { max_native_calls: 1000, max_execution_time: Duration::from_secs(30), ..Limits::default() };
     assert_eq!(config.limits, raised);
@@ -93,8 +97,8 @@ fn the_defaults_that_the_shipped_file_shows_are_the_defaults() {
             _ => format!("[{section}]\n{key} = {value}\n"),
         };
         let with = least_and(&toml).loads();
-        let same = (&with.server, &with.limits, &with.disabled, &with.plugins)
-            == (&plain.server, &plain.limits, &plain.disabled, &plain.plugins);
+        let same = (&with.server, &with.rates, &with.limits, &with.disabled, &with.plugins)
+            == (&plain.server, &plain.rates, &plain.limits, &plain.disabled, &plain.plugins);
         assert!(same, "`{toml}` is not the default");
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{Folder, LEAST, least_and};
-use crate::config::{Identity, Listen, Policy};
+use crate::config::{Identity, Listen, Policy, Static};
 use crate::value::Value;
 
 #[test]
@@ -101,7 +101,7 @@ fn libraries_of_the_folders_follow_the_tables_that_name_them() {
 fn claims_are_values_for_the_policy() {
     let toml = "policy = { mode = \"allow-all\" }\n[identity]\nmode = \"static\"\nsubject = \"ann\"\n\
                 claims = { groups = [\"staff\"], level = 3 }\n";
-    let Identity::Static(subject) = Folder::new(toml).loads().identity else { panic!("not static") };
+    let Identity::Static(Static { subject, .. }) = Folder::new(toml).loads().identity else { panic!("not static") };
     assert_eq!(subject.claims["groups"], Value::List(vec!["staff".into()]));
     assert_eq!(subject.claims["level"], Value::from(3));
 }
@@ -133,7 +133,7 @@ fn a_secret_is_never_printed() {
 
 fn subject(identity: &Identity) -> &str {
     match identity {
-        Identity::Static(subject) => subject.id.as_str(),
-        Identity::Proxy(_) => panic!("not static"),
+        Identity::Static(one) => one.subject.id.as_str(),
+        other => panic!("not static: {other}"),
     }
 }

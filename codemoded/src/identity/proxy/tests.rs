@@ -1,5 +1,7 @@
 //! Which headers name a subject, and which count for nothing.
 
+use http::HeaderValue;
+
 use super::*;
 
 const SECRET: &str = "correct-horse-battery";
@@ -10,7 +12,9 @@ fn proxy() -> Proxy {
     Proxy {
         header: HeaderName::from_static("x-remote-user"),
         groups_header: Some(HeaderName::from_static("x-remote-groups")),
-        peers: ["10.1.0.0/16", "127.0.0.1/32", "fd00::/8"].map(|net| net.parse().unwrap()).to_vec(),
+        peers: ["10.1.0.0/16", "127.0.0.1/32", "fd00::/8", "uid:33"]
+            .map(|net| net.to_owned().try_into().unwrap())
+            .to_vec(),
         shared_secret: Some(SharedSecret::new(SECRET).unwrap()),
     }
 }
@@ -28,7 +32,7 @@ fn headers(pairs: &[(&str, &str)]) -> HeaderMap {
 
 #[track_caller]
 fn check(peer: &str, pairs: &[(&str, &str)], expected: Result<&str, Refusal>) {
-    let subject = proxy().authenticate(peer.parse().unwrap(), &headers(pairs));
+    let subject = proxy().authenticate(&Peer::Tcp(peer.parse().unwrap()), &headers(pairs));
     assert_eq!(subject.as_ref().map(|subject| subject.id.as_str()).map_err(|refusal| *refusal), expected);
 }
 
@@ -36,7 +40,8 @@ fn check(peer: &str, pairs: &[(&str, &str)], expected: Result<&str, Refusal>) {
 fn check_groups(values: &[&str], expected: Result<&[&str], Refusal>) {
     let mut pairs = vec![("x-remote-user", "ann")];
     pairs.extend(values.iter().map(|value| ("x-remote-groups", *value)));
-    let claims = proxy().authenticate(PROXY.parse().unwrap(), &headers(&pairs)).map(|subject| subject.claims);
+    let claims =
+        proxy().authenticate(&Peer::Tcp(PROXY.parse().unwrap()), &headers(&pairs)).map(|subject| subject.claims);
     let expected = expected.map(|groups| Value::List(groups.iter().map(|group| Value::from(*group)).collect()));
     assert_eq!(claims.map(|claims| claims["groups"].clone()), expected);
 }
@@ -56,6 +61,13 @@ fn an_unlisted_peer_counts_for_nothing() {
 }
 
 #[test]
+fn a_peer_on_a_unix_socket_is_told_by_its_user() {
+    let sent = headers(&[("x-remote-user", "ann")]);
+    assert!(proxy().authenticate(&Peer::Unix { uid: 33 }, &sent).is_ok());
+    assert_eq!(proxy().authenticate(&Peer::Unix { uid: 0 }, &sent), Err(Refusal::UnlistedPeer));
+}
+
+#[test]
 fn a_loopback_peer_proves_the_secret() {
     check(LOCAL, &[("x-remote-user", "ann"), (SECRET_HEADER, SECRET)], Ok("ann"));
     check("[::ffff:127.0.0.1]:9", &[("x-remote-user", "ann")], Err(Refusal::Unproven));
@@ -70,7 +82,7 @@ fn a_loopback_peer_proves_the_secret() {
 fn without_a_secret_no_loopback_peer_is_believed() {
     let proxy = Proxy { shared_secret: None, ..proxy() };
     let sent = headers(&[("x-remote-user", "ann"), (SECRET_HEADER, "")]);
-    assert_eq!(proxy.authenticate(LOCAL.parse().unwrap(), &sent), Err(Refusal::Unproven));
+    assert_eq!(proxy.authenticate(&Peer::Tcp(LOCAL.parse().unwrap()), &sent), Err(Refusal::Unproven));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use http::Request;
 use super::*;
 
 fn guard(listener: &str) -> Guard {
-    Guard::new(listener.parse().unwrap(), Names::default())
+    Guard::new(Some(listener.parse().unwrap()), Names::default())
 }
 
 fn named() -> Guard {
@@ -16,7 +16,7 @@ fn named() -> Guard {
             .map(|text| text.parse().unwrap())
             .to_vec(),
     };
-    Guard::new("10.0.0.7:8787".parse().unwrap(), names)
+    Guard::new(Some("10.0.0.7:8787".parse().unwrap()), names)
 }
 
 fn check(guard: &Guard, headers: &[(&str, &str)]) -> Result<(), Forbidden> {
@@ -62,6 +62,13 @@ fn an_unspecified_listener_has_loopback_names_on_any_port_and_no_others() {
     let names = ["localhost", "localhost:9000", "127.0.0.1:8787", "[::1]"];
     hosts(&guard("0.0.0.0:8787"), &names, &["0.0.0.0:8787", "10.0.0.7:8787", "evil.example.com:8787"]);
     hosts(&guard("[::]:8787"), &names, &["[::]:8787"]);
+}
+
+#[test]
+fn a_socket_has_loopback_names_and_no_origins() {
+    let socket = Guard::new(None, Names::default());
+    hosts(&socket, &["localhost", "localhost:9000", "127.0.0.1", "[::1]"], &["evil.example.com", "unix"]);
+    origins(&socket, "localhost", &[], &["http://localhost", "null"]);
 }
 
 #[test]

@@ -5,7 +5,6 @@
 //! covers all of these, in both versions.
 
 use std::any::Any;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,7 +15,7 @@ use http_body_util::BodyExt;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::service::TowerToHyperService;
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tower_http::catch_panic::CatchPanicLayer;
@@ -24,6 +23,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 use super::endpoint::Endpoint;
 use super::refusal::Refusal;
 use super::{Served, Times};
+use crate::identity::peer::Peer;
 
 /// An HTTP/2 peer that is gone shows by not answering a ping.
 const PING: Duration = Duration::from_secs(20);
@@ -33,8 +33,8 @@ const MAX_STREAMS: u32 = 100;
 
 /// Serves one connection until it closes, is idle for too long, or has nothing in hand while the server drains.
 pub(super) async fn serve(
-    stream: TcpStream,
-    peer: SocketAddr,
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    peer: Peer,
     times: Times,
     endpoint: Arc<Endpoint<impl Served>>,
     draining: CancellationToken,
@@ -80,7 +80,7 @@ fn builder() -> Builder<TokioExecutor> {
 async fn answer(
     endpoint: Arc<Endpoint<impl Served>>,
     in_hand: InHand,
-    peer: SocketAddr,
+    peer: Peer,
     request: Request<Body>,
 ) -> Response<Body> {
     let response = endpoint.answer(peer, request).await;

@@ -1,7 +1,6 @@
 //! What a request passes before the protocol library has it, in this order: host and origin, path, identity, session,
-//! method and media types, size, and the message's own shape.
+//! rate, method and media types, size, and the message's own shape.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -18,15 +17,18 @@ use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
 use super::accept::{sends_json, takes_json, takes_stream, widen};
+use super::advertised::Advertised;
 use super::carried::carried;
 use super::refusal::Refusal;
 use super::sessions::{Sessions, Visit};
 use super::stream::{Answering, closed, silent, soon_or_streamed};
 use super::{Served, Settings};
-use crate::identity::{Identity, Subject, remove_credentials};
+use crate::identity::peer::Peer;
+use crate::identity::{self, Identity, Subject, Verdict, remove_credentials};
 use crate::mcp::body::{Asks, Checked, check};
 use crate::mcp::guard::Guard;
 use crate::mcp::server::Arrival;
+use crate::rate::Rates;
 use crate::value::{Bounds, Value, read};
 
 const VERSION_HEADER: &str = "mcp-protocol-version";
@@ -36,7 +38,9 @@ const SESSION_HEADER: HeaderName = HeaderName::from_static("mcp-session-id");
 pub(super) struct Endpoint<S> {
     path: String,
     guard: Guard,
+    advertised: Advertised,
     identity: Identity,
+    rates: Rates,
     sessions: Option<Sessions>,
     body_time: Duration,
     server: S,
@@ -47,6 +51,7 @@ pub(super) struct Endpoint<S> {
 impl<S: Served> Endpoint<S> {
     pub(super) fn new(
         guard: Guard,
+        advertised: Advertised,
         settings: Settings,
         server: S,
         draining: CancellationToken,
@@ -64,24 +69,29 @@ impl<S: Served> Endpoint<S> {
             .with_max_request_body_bytes(usize::MAX);
         let served = server.clone();
         let library = StreamableHttpService::new(move || Ok(served.clone()), Arc::default(), config);
-        let Settings { path, identity, sessions, times, .. } = settings;
+        let Settings { path, identity, rates, sessions, times, .. } = settings;
+        let rates = Rates::new(rates);
         let sessions = sessions.map(Sessions::new);
-        Self { path, guard, identity, sessions, body_time: times.body, server, library, draining }
+        Self { path, guard, advertised, identity, rates, sessions, body_time: times.body, server, library, draining }
     }
 
-    pub(super) async fn answer(&self, peer: SocketAddr, request: Request<Body>) -> Response<Body> {
+    pub(super) async fn answer(&self, peer: Peer, request: Request<Body>) -> Response<Body> {
         self.pass(peer, request).await.unwrap_or_else(Refusal::into_response)
     }
 
-    async fn pass(&self, peer: SocketAddr, request: Request<Body>) -> Result<Response<Body>, Refusal> {
+    async fn pass(&self, peer: Peer, request: Request<Body>) -> Result<Response<Body>, Refusal> {
         let at = Instant::now();
         let (mut head, body) = request.into_parts();
         self.guard.check(&head)?;
+        if let Some(metadata) = self.advertised.metadata(&head) {
+            return Ok(metadata);
+        }
         if head.uri.path() != self.path {
             return Err(Refusal::WrongPath);
         }
-        let subject = self.identify(peer, &mut head)?;
+        let subject = self.identify(&peer, &mut head).await?;
         let visit = self.visit(&head, &subject)?;
+        self.rates.request(&subject.id)?;
         if head.method != Method::POST {
             return self.without_message(&head, visit);
         }
@@ -104,14 +114,30 @@ impl<S: Served> Endpoint<S> {
     }
 
     /// The subject goes beside the request; what proved it stays behind.
-    fn identify(&self, peer: SocketAddr, head: &mut Parts) -> Result<Subject, Refusal> {
-        let subject = self.identity.authenticate(peer, &head.headers).map_err(|reason| {
-            tracing::warn!(%peer, %reason, "nobody could be made out in a request");
-            Refusal::Unauthenticated
-        })?;
-        remove_credentials(&mut head.headers);
+    async fn identify(&self, peer: &Peer, head: &mut Parts) -> Result<Subject, Refusal> {
+        let subject = match self.identity.authenticate(peer, head).await {
+            Ok(subject) => subject,
+            Err(reason) => return Err(self.turn_away(peer, head, reason)),
+        };
+        remove_credentials(head);
         head.extensions.insert(subject.clone());
         Ok(subject)
+    }
+
+    fn turn_away(&self, peer: &Peer, head: &Parts, reason: identity::Refusal) -> Refusal {
+        if reason.is_failure()
+            && let Err(too_many) = self.rates.failure(peer, &head.headers)
+        {
+            tracing::debug!(%peer, %reason, "one failure too many");
+            return too_many.into();
+        }
+        tracing::warn!(%peer, %reason, "nobody could be made out in a request");
+        match reason.verdict() {
+            Verdict::Anonymous => Refusal::Unauthenticated(self.advertised.challenge(None)),
+            Verdict::Invalid => Refusal::Unauthenticated(self.advertised.challenge(Some("invalid_token"))),
+            Verdict::Insufficient => Refusal::Insufficient(self.advertised.challenge(Some("insufficient_scope"))),
+            Verdict::Unavailable => Refusal::Undecided,
+        }
     }
 
     /// The session that the request names, unless there are none: not here, or not in the era that it speaks.

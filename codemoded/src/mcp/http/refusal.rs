@@ -1,7 +1,7 @@
 //! Every answer that the HTTP layers give by themselves.
 
 use axum::body::Body;
-use http::header::{ALLOW, CONTENT_TYPE, HeaderName, HeaderValue, WWW_AUTHENTICATE};
+use http::header::{ALLOW, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{Response, StatusCode};
 
 use crate::failure::Failure;
@@ -9,20 +9,28 @@ use crate::limits::Limit;
 use crate::mcp::body::{Code, Rejection};
 use crate::mcp::guard::Forbidden;
 use crate::mcp::text;
+use crate::rate::TooMany;
 use crate::value::Value;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 const METHODS: HeaderValue = HeaderValue::from_static("POST");
 const METHODS_OF_SESSIONS: HeaderValue = HeaderValue::from_static("GET, POST, DELETE");
-const CHALLENGE: HeaderValue = HeaderValue::from_static("Bearer realm=\"codemoded\"");
+/// Seconds after which an identity that could not be decided may be.
+const RETRY_UNDECIDED: HeaderValue = HeaderValue::from_static("30");
 
 /// Why a request goes no further.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Refusal {
     Forbidden(Forbidden),
     WrongPath,
-    Unauthenticated,
+    /// With what the client is told of getting a credential.
+    Unauthenticated(HeaderValue),
+    /// The credential is good, but not for this.
+    Insufficient(HeaderValue),
+    /// Whether the credential is good cannot be told at the moment.
+    Undecided,
+    TooMany(TooMany),
     WrongMethod {
         /// Whether there are sessions, which know further methods.
         sessions: bool,
@@ -75,7 +83,10 @@ impl Refusal {
         match self {
             Self::Forbidden(_) => StatusCode::FORBIDDEN,
             Self::WrongPath | Self::NoSession => StatusCode::NOT_FOUND,
-            Self::Unauthenticated => StatusCode::UNAUTHORIZED,
+            Self::Unauthenticated(_) => StatusCode::UNAUTHORIZED,
+            Self::Insufficient(_) => StatusCode::FORBIDDEN,
+            Self::Undecided => StatusCode::SERVICE_UNAVAILABLE,
+            Self::TooMany(_) => StatusCode::TOO_MANY_REQUESTS,
             Self::WrongMethod { .. } => StatusCode::METHOD_NOT_ALLOWED,
             Self::NotAcceptable | Self::NotStreamable => StatusCode::NOT_ACCEPTABLE,
             Self::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -93,7 +104,12 @@ impl Refusal {
 
     fn header(&self) -> Option<(HeaderName, HeaderValue)> {
         match self {
-            Self::Unauthenticated => Some((WWW_AUTHENTICATE, CHALLENGE)),
+            Self::Unauthenticated(challenge) | Self::Insufficient(challenge) => {
+                Some((WWW_AUTHENTICATE, challenge.clone()))
+            }
+            Self::Undecided => Some((RETRY_AFTER, RETRY_UNDECIDED)),
+            // A second early is one refusal more.
+            Self::TooMany(TooMany { wait }) => Some((RETRY_AFTER, (wait.as_secs() + 1).into())),
             Self::WrongMethod { sessions: true } => Some((ALLOW, METHODS_OF_SESSIONS)),
             Self::WrongMethod { sessions: false } => Some((ALLOW, METHODS)),
             Self::Forbidden(_)
@@ -120,7 +136,10 @@ impl Refusal {
         let invalid_request = |id, message: &str| Some(Rejection::new(id, Code::InvalidRequest, message));
         let invalid = |message: &str| invalid_request(None, message);
         match self {
-            Self::Unauthenticated => None,
+            Self::Unauthenticated(_) => None,
+            Self::Insufficient(_) => invalid("insufficient scope"),
+            Self::Undecided => Some(Rejection::new(None, Code::InternalError, text(&Failure::Internal))),
+            Self::TooMany(_) => invalid("too many requests: come back after `Retry-After`"),
             Self::Forbidden(what) => invalid(&what.to_string()),
             Self::WrongPath => invalid("not found: nothing is served at this path"),
             Self::WrongMethod { .. } => invalid("method not allowed: send messages with POST"),
@@ -149,6 +168,12 @@ impl Refusal {
 impl From<Forbidden> for Refusal {
     fn from(what: Forbidden) -> Self {
         Self::Forbidden(what)
+    }
+}
+
+impl From<TooMany> for Refusal {
+    fn from(too_many: TooMany) -> Self {
+        Self::TooMany(too_many)
     }
 }
 

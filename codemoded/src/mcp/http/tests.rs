@@ -3,6 +3,8 @@
 use std::io::{Read, Write};
 use std::net::TcpStream as Socket;
 
+use tokio::net::TcpListener;
+
 use super::*;
 use crate::identity::proxy::{Proxy, SharedSecret};
 use crate::identity::{Subject, SubjectId};
@@ -33,12 +35,21 @@ fn start(identity: Identity) -> Daemon {
     let limits = Limits { max_request_bytes: 300_000, ..Limits::default() };
     let times = Times { head: Duration::from_secs(15), body: Duration::from_secs(30), idle: Duration::from_secs(75) };
     let (path, names) = ("/mcp".to_owned(), Names::default());
-    let settings = Settings { path, names, identity, times, max_connections: 100, sessions: None };
+    let settings = Settings {
+        path,
+        names,
+        identity,
+        protection: None,
+        rates: rate::Settings::plenty(),
+        times,
+        max_connections: 100,
+        sessions: None,
+    };
     let http = runtime.block_on(async {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        Http::start(listener, settings, server_without_workers(limits)).unwrap()
+        Http::start(listener.into(), settings, server_without_workers(limits))
     });
-    Daemon { address: http.address(), http: Some(http), _runtime: runtime }
+    Daemon { address: http.address().unwrap(), http: Some(http), _runtime: runtime }
 }
 
 impl Daemon {
@@ -283,7 +294,7 @@ fn nobody_is_told_why_they_are_nobody() {
     let identity = Identity::Proxy(Proxy {
         header: "x-remote-user".parse().unwrap(),
         groups_header: None,
-        peers: vec!["127.0.0.1/32".parse().unwrap()],
+        peers: vec!["127.0.0.1/32".to_owned().try_into().unwrap()],
         shared_secret: Some(SharedSecret::new("correct-horse-battery").unwrap()),
     });
     let daemon = start(identity);
