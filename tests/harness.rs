@@ -161,6 +161,11 @@ impl Daemon {
         self.url.strip_prefix("http://").unwrap().split('/').next().unwrap()
     }
 
+    /// Whether it gives handshake clients sessions.
+    pub(crate) fn has_sessions(&self) -> bool {
+        fs::read_to_string(self.folder.path().join("codemode.toml")).unwrap().contains("sessions = true")
+    }
+
     /// Whether the faulty plugin has recorded a note with this text.
     pub(crate) fn recorded(&self, text: &str) -> bool {
         fs::read_to_string(self.folder.path().join("calls.jsonl")).unwrap_or_default().contains(text)

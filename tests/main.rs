@@ -11,6 +11,7 @@ mod clients;
 mod attempt;
 mod commands;
 mod confinement;
+mod clients;
 mod conformance;
 mod errors;
 mod exact;

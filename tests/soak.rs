@@ -7,15 +7,15 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::net::TcpStream;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::harness::{Daemon, by_hand, by_header_as, faulty_example, intruder, plugin, program, until};
+use crate::harness::{Daemon, by_hand, by_header_as, faulty_example, intruder, main_of, plugin, program, until};
 
 const CLIENTS: usize = 64;
 const SLOTS: usize = 8;
@@ -104,15 +104,6 @@ fn send(daemon: &Daemon, subject: &str, source: &str) -> TcpStream {
     socket
 }
 
-/// The answer's text.
-fn answer(mut socket: TcpStream) -> String {
-    let mut response = String::new();
-    socket.read_to_string(&mut response).unwrap();
-    let body = response.split_once("\r\n\r\n").unwrap().1;
-    let answer: Value = serde_json::from_str(body).unwrap_or_else(|_| panic!("{response}"));
-    answer["result"]["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{response}")).to_owned()
-}
-
 /// A number for each run, spread evenly and the same every time.
 fn scattered(run: usize) -> u64 {
     (run as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40
@@ -124,13 +115,14 @@ fn soak(daemon: &Daemon, runs: std::ops::Range<usize>) -> BTreeMap<Kind, usize> 
     let done = Mutex::new(BTreeMap::new());
     let one = |run: usize| {
         let kind = Kind::of(run);
-        let socket = send(daemon, &kind.subject(run), &kind.source(run));
+        let (subject, source) = (kind.subject(run), kind.source(run));
         if kind == Kind::HangUp {
+            let socket = send(daemon, &subject, &source);
             // The moment is the point: nothing could be waited for.
             std::thread::sleep(Duration::from_micros(scattered(run) % 40_000));
             drop(socket);
         } else {
-            let text = answer(socket);
+            let text = main_of(daemon, &subject, &source).text;
             assert!(kind.is_right(run, &text), "run {run}, {kind:?}: {text}");
         }
         *done.lock().unwrap().entry(kind).or_default() += 1;

@@ -93,6 +93,7 @@ fn hanging_up_ends_a_run_before_and_after_its_stream_has_begun() {
         }
         if token.is_some() {
             assert_eq!(wire.head().value("content-type"), Some("text/event-stream"));
+            assert_eq!(wire.piece().as_deref(), Some(":\n\n"), "before anything else");
         }
         until("the run makes its call", || daemon.recorded("begun"));
         drop(wire);

@@ -44,7 +44,7 @@ struct Arguments {
     #[arg(long)]
     stdio: bool,
     /// Which log lines reach standard error, such as `debug` or `codemoded::run=debug,info`.
-    #[arg(long, global = true, value_name = "FILTER", default_value = "warn,codemoded=info")]
+    #[arg(long, global = true, value_name = "FILTER", default_value = "warn,rmcp::service=off,codemoded=info")]
     log: String,
     #[command(subcommand)]
     command: Option<Command>,

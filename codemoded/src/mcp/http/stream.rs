@@ -8,11 +8,11 @@ use std::time::Duration;
 use axum::body::Body;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use futures_util::stream;
+use futures_util::stream::{self, StreamExt};
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue};
 use http::{HeaderMap, Response};
 use http_body_util::BodyExt;
-use tokio::time::{Interval, MissedTickBehavior, interval};
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 
 /// How long a client may wait before its answer becomes a stream.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -64,13 +64,14 @@ struct Events {
 }
 
 fn streamed(source: Source) -> Response<Body> {
-    let mut comments = interval(COMMENT_EVERY);
+    let mut comments = interval_at(Instant::now() + COMMENT_EVERY, COMMENT_EVERY);
     comments.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let opening = stream::once(std::future::ready(Ok(COMMENT)));
     let events = stream::unfold(Events { source, comments }, |mut events| async {
         let bytes = events.next().await?;
         Some((Ok::<_, axum::Error>(bytes), events))
     });
-    let mut response = Response::new(Body::from_stream(events));
+    let mut response = Response::new(Body::from_stream(opening.chain(events)));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, EVENT_STREAM);
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
@@ -80,7 +81,7 @@ fn streamed(source: Source) -> Response<Body> {
 }
 
 impl Events {
-    /// The first comment comes before anything else; later ones only where there was silence.
+    /// What there is to say, or a comment where there was nothing for a while.
     async fn next(&mut self) -> Option<Bytes> {
         tokio::select! {
             biased;
