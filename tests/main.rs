@@ -7,11 +7,10 @@
     reason = "a test that finds what it does not expect fails right there"
 )]
 
-mod clients;
 mod attempt;
+mod clients;
 mod commands;
 mod confinement;
-mod clients;
 mod conformance;
 mod errors;
 mod exact;
