@@ -17,6 +17,7 @@ mod keyword;
 mod node;
 mod number;
 mod object;
+mod partial;
 mod reference;
 mod residue;
 mod rules;
@@ -36,6 +37,8 @@ pub(in crate::capability) use diagnostic::is_identifier;
 pub use diagnostic::{Diagnostic, Problem, Side, Step};
 pub use fault::SchemaFault;
 pub use field::Field;
+pub use node::Types;
+pub use partial::{Members, Partial};
 pub(in crate::capability) use shape::literal;
 pub use shape::{Member, Shape, Style};
 pub use text::PatternError;
@@ -44,7 +47,7 @@ use crate::value::{Map, Value};
 use arguments::Arguments;
 use bind::{Binder, MAX_DEFAULT_STEPS};
 use compile::Compiler;
-use node::{Node, NodeId, Types};
+use node::{Node, NodeId};
 use residue::Residues;
 use scan::Scan;
 
@@ -106,6 +109,11 @@ impl Input {
     /// The canonical arguments, exactly as policy and the handler see them.
     pub fn bind(&self, arguments: Map) -> Result<Map, Diagnostic> {
         self.arguments().bind(arguments)
+    }
+
+    /// The fault that arguments known in part have whatever the rest of them is.
+    pub fn certain_fault(&self, given: Members) -> Option<Diagnostic> {
+        self.arguments().certain_fault(given)
     }
 
     /// The parameters, in the order of the schema.

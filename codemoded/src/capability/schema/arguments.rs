@@ -12,6 +12,7 @@ use super::bind::Binder;
 use super::diagnostic::{Diagnostic, Problem, Side, Step, nearest};
 use super::fault::SchemaFault;
 use super::node::NodeId;
+use super::partial::{Members, Partial};
 use super::scan::{Dialect, Scan, SourceId};
 use super::shape::{self, Member, Shape};
 use super::{Compiled, Trust, compile, scan};
@@ -50,12 +51,23 @@ impl Arguments {
     }
 
     pub(super) fn bind(&self, arguments: Map) -> Result<Map, Diagnostic> {
-        self.names.check(&arguments)?;
+        self.names.check(arguments.keys())?;
         match Binder::new(&self.schema, Side::Input).bind(self.schema.root, &Value::Map(arguments))? {
             Value::Map(bound) => Ok(bound),
             // The root is joined with `object`.
             _ => Err(Diagnostic::argument(Problem::Forbidden)),
         }
+    }
+
+    /// The fault that these arguments have whatever their unknown parts are.
+    pub(super) fn certain_fault(&self, given: Members) -> Option<Diagnostic> {
+        if let Some(whole) = given.whole() {
+            return self.bind(whole).err();
+        }
+        let names = self.names.check(given.known.iter().map(|(name, _)| name));
+        names
+            .err()
+            .or_else(|| Binder::new(&self.schema, Side::Input).certain_fault(self.schema.root, &Partial::Map(given)))
     }
 
     pub(super) fn parameters(&self) -> Vec<(Member, NodeId)> {
@@ -92,8 +104,8 @@ impl Names {
     }
 
     /// Refuses a name that the schema does not know.
-    fn check(&self, arguments: &Map) -> Result<(), Diagnostic> {
-        match arguments.keys().find(|name| !self.open && !self.known.contains(*name)) {
+    fn check<'a>(&self, mut names: impl Iterator<Item = &'a String>) -> Result<(), Diagnostic> {
+        match names.find(|name| !self.open && !self.known.contains(*name)) {
             None => Ok(()),
             Some(name) => {
                 let near = nearest(name, self.known.iter().map(String::as_str)).map(str::to_owned);

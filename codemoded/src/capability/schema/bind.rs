@@ -130,7 +130,7 @@ impl<'s> Binder<'s> {
     }
 
     fn bind_list(&self, rules: &ListRules, items: &[Value]) -> Result<Vec<Value>, Diagnostic> {
-        self.check_count(items.len(), rules.min_items, rules.max_items, "have", "item")?;
+        self.check_items(rules, items.len())?;
         let mut bound = Vec::with_capacity(items.len());
         for (index, item) in items.iter().enumerate() {
             bound.push(match rules.prefix.get(index).or(rules.rest.as_ref()) {
@@ -171,12 +171,16 @@ impl<'s> Binder<'s> {
         Ok(bound)
     }
 
+    pub(super) fn check_items(&self, rules: &ListRules, n: usize) -> Result<(), Diagnostic> {
+        self.check_count(n, rules.min_items, rules.max_items, "have", "item")
+    }
+
     /// Whether null for this property means that it is not given.
-    fn is_left_out(&self, property: &Property) -> bool {
+    pub(super) fn is_left_out(&self, property: &Property) -> bool {
         self.side == Side::Input && property.declared && !property.required
     }
 
-    fn of_property(&self, fault: Diagnostic, property: &Property) -> Diagnostic {
+    pub(super) fn of_property(&self, fault: Diagnostic, property: &Property) -> Diagnostic {
         if self.is_left_out(property) { fault.or_none() } else { fault }
     }
 
@@ -210,13 +214,17 @@ impl<'s> Binder<'s> {
         let mut bound = member.clone();
         for node in rules.extras.iter().flat_map(|extra| extra_nodes(extra, name)) {
             if self.schema.node(node).is_never() {
-                let near = nearest(name, rules.properties.keys().map(String::as_str)).map(str::to_owned);
-                let step = if rules.properties.is_empty() { Step::Key } else { Step::Name };
-                return Err(self.fault(Problem::Unknown { near }).inside(step(name.to_owned())));
+                return Err(self.unknown_member(rules, name));
             }
             bound = self.bind(node, &bound).map_err(|fault| fault.inside(Step::Key(name.to_owned())))?;
         }
         Ok(bound)
+    }
+
+    pub(super) fn unknown_member(&self, rules: &MapRules, name: &str) -> Diagnostic {
+        let near = nearest(name, rules.properties.keys().map(String::as_str)).map(str::to_owned);
+        let step = if rules.properties.is_empty() { Step::Key } else { Step::Name };
+        self.fault(Problem::Unknown { near }).inside(step(name.to_owned()))
     }
 
     fn check_names(&self, rules: &MapRules, bound: &Map) -> Result<(), Diagnostic> {
@@ -257,7 +265,7 @@ impl<'s> Binder<'s> {
 }
 
 /// What one schema demands of the member of a name that is not declared.
-fn extra_nodes(extra: &Extra, name: &str) -> Vec<NodeId> {
+pub(super) fn extra_nodes(extra: &Extra, name: &str) -> Vec<NodeId> {
     let mut nodes: Vec<_> =
         extra.patterns.iter().filter(|(pattern, _)| pattern.matches(name)).map(|(_, node)| *node).collect();
     if nodes.is_empty() {

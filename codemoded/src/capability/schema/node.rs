@@ -104,20 +104,20 @@ pub(super) struct Choice {
 
 /// A set of JSON types, with `number` split into integers and other numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Types(u8);
+pub struct Types(u8);
 
 impl Types {
-    pub(super) const NONE: Self = Self(0);
-    pub(super) const NULL: Self = Self(1);
-    pub(super) const BOOL: Self = Self(2);
-    pub(super) const INT: Self = Self(4);
-    pub(super) const FLOAT: Self = Self(8);
-    pub(super) const STR: Self = Self(16);
-    pub(super) const LIST: Self = Self(32);
-    pub(super) const MAP: Self = Self(64);
-    pub(super) const ALL: Self = Self(127);
+    pub const NONE: Self = Self(0);
+    pub const NULL: Self = Self(1);
+    pub const BOOL: Self = Self(2);
+    pub const INT: Self = Self(4);
+    pub const FLOAT: Self = Self(8);
+    pub const STR: Self = Self(16);
+    pub const LIST: Self = Self(32);
+    pub const MAP: Self = Self(64);
+    pub const ALL: Self = Self(127);
 
-    pub(super) fn of(value: &Value) -> Self {
+    pub fn of(value: &Value) -> Self {
         match value {
             Value::Null => Self::NULL,
             Value::Bool(_) => Self::BOOL,
@@ -129,19 +129,19 @@ impl Types {
         }
     }
 
-    pub(super) fn and(self, other: Self) -> Self {
+    pub fn and(self, other: Self) -> Self {
         Self(self.0 & other.0)
     }
 
-    pub(super) fn or(self, other: Self) -> Self {
+    pub const fn or(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    pub(super) fn has(self, other: Self) -> bool {
+    pub fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 
-    pub(super) fn is_empty(self) -> bool {
+    pub fn is_empty(self) -> bool {
         self == Self::NONE
     }
 
