@@ -229,7 +229,7 @@ fn a_failed_run_tells_what_it_may_have_changed() {
     for (last, first_line, calls) in [
         ("faulty.publish(message = \"no paper\")", "capability failed: no paper", 4),
         (
-            "faulty.note(text = 1)",
+            "faulty.note(text = [1][0])",
             "invalid capability arguments: <codemode>:5:5: faulty.note: argument \"text\" must be a string",
             3,
         ),

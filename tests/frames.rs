@@ -47,6 +47,13 @@ fn call(call: u32, capability: u32, arguments: &str) -> Vec<u8> {
     frame(2, &[&numbers[..], &[0], arguments.as_bytes()].concat())
 }
 
+/// Questions whether capabilities are there, each by its number and how many follow it.
+fn ask(numbers: &[(u32, u32)]) -> Vec<u8> {
+    let bytes: Vec<_> =
+        numbers.iter().map(|(first, count)| [first.to_le_bytes(), count.to_le_bytes()].concat()).collect();
+    frame(7, &bytes.concat())
+}
+
 fn returned(json: &str) -> Vec<u8> {
     frame(3, json.as_bytes())
 }
@@ -115,7 +122,8 @@ fn a_frame_out_of_turn_ends_the_run() {
     let text = "{\"text\":\"a\"}";
     check(&[
         ("ready again", ready(), INTERNAL),
-        ("a program, which only the daemon sends", frame(7, b"def main(): pass"), INTERNAL),
+        ("a program, which only the daemon sends", frame(2, b"def main(): pass"), INTERNAL),
+        ("a question where nothing is hidden from anybody", ask(&[(0, 1)]), INTERNAL),
         ("a first call that is not the first", call(1, 0, text), INTERNAL),
         ("a call's number again", [call(0, 0, text), call(0, 0, text)].concat(), INTERNAL),
         ("a call's number skipped", [call(0, 0, text), call(2, 0, text)].concat(), INTERNAL),
@@ -200,6 +208,33 @@ fn a_flood_of_frames_ends_the_run_and_nobody_else_s() {
             assert_eq!(words(&daemon, &said), text, "{how}: {what}");
             next_run_works(&daemon, what);
         }
+    }
+}
+
+#[test]
+fn a_worker_may_ask_about_each_capability_once_and_before_it_calls() {
+    let rego =
+        "[policy]\nmode = \"rego\"\nmodules = [\"p.rego\"]\nexecute = \"data.p.yes\"\ndiscover = \"data.p.yes\"\n";
+    let config = config("fork").replace("[policy]\nmode = \"allow-all\"\n", rego);
+    let daemon = Daemon::start_as(&intruder(), &config, |folder| {
+        fs::write(folder.join("p.rego"), "package p\n\nyes := true\n").unwrap();
+    });
+    let (one, result) = (hex(&ask(&[(0, 1)])), hex(&returned("1")));
+    let first = hex(&call(0, 0, "{\"text\":\"a\"}"));
+    for (what, said, text) in [
+        ("once", format!("bytes={one} answer bytes={result}"), "{\"result\":1}"),
+        ("twice", format!("bytes={one} answer bytes={one} answer bytes={result}"), INTERNAL),
+        ("twice at once", format!("bytes={} answer", hex(&ask(&[(0, 1), (0, 1)]))), INTERNAL),
+        ("after a call", format!("bytes={first} answer bytes={one} answer"), INTERNAL),
+        ("about one that is none", format!("bytes={} answer", hex(&ask(&[(1, 1)]))), INTERNAL),
+        ("about more than there are", format!("bytes={} answer", hex(&ask(&[(0, u32::MAX)]))), INTERNAL),
+        ("about the last number there is", format!("bytes={} answer", hex(&ask(&[(u32::MAX, 1)]))), INTERNAL),
+        ("about nothing", format!("bytes={} answer", hex(&ask(&[]))), INTERNAL),
+        ("about none of one", format!("bytes={} answer", hex(&ask(&[(0, 0)]))), INTERNAL),
+        ("half a question", format!("bytes={} answer", hex(&frame(7, &[0; 5]))), INTERNAL),
+    ] {
+        assert_eq!(words(&daemon, &format!("{said} wait")), text, "{what}");
+        next_run_works(&daemon, what);
     }
 }
 

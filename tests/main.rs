@@ -9,9 +9,11 @@
 
 mod attempt;
 mod clients;
+mod certain;
 mod commands;
 mod confinement;
 mod conformance;
+mod discover;
 mod errors;
 mod exact;
 mod fairness;

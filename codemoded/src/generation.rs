@@ -55,7 +55,9 @@ impl Generation {
         let entries: Vec<_> = catalog.iter().map(|each| (each.name.as_str(), each.input.source().to_owned())).collect();
         let manifest = manifest::write(entries.into_iter()).map_err(GenerationError::Manifest)?;
         let manifest = Arc::new(manifest::seal(&manifest).map_err(GenerationError::Seal)?);
-        let pool = pool(Outfit { manifest, budgets: Budgets::from(&limits), start, confine });
+        let outfit =
+            Outfit { manifest, budgets: Budgets::from(&limits), start, confine, discovers: policy.discovers() };
+        let pool = pool(outfit);
         let numbered = catalog.iter().map(Arc::clone).collect();
         Ok(Self { catalog, numbered, policy, plugins, limits, pool })
     }
@@ -88,6 +90,14 @@ impl Generation {
     pub async fn shows(&self, subject: &Subject, capability: &Capability) -> bool {
         let policy = &self.policy;
         !policy.discovers() || policy.discover(subject, Asked::from(capability), self.discovery_deadline()).await
+    }
+
+    /// Of each of these capabilities, by its number, whether it is there for a subject; nothing where a number names
+    /// none.
+    pub async fn shown(&self, subject: &Subject, numbers: &[u32], deadline: Instant) -> Option<Vec<bool>> {
+        let asked = numbers.iter().map(|number| Some(Asked::from(&**self.numbered(*number)?)));
+        let asked = asked.collect::<Option<Vec<_>>>()?;
+        Some(self.policy.visible(subject, asked, deadline.min(self.discovery_deadline())).await)
     }
 
     fn discovery_deadline(&self) -> Instant {

@@ -23,7 +23,7 @@ use crate::generation::{Current, Generation};
 use crate::identity::Subject;
 use crate::limits::Limit;
 use crate::value::{Bounds, JsonFault, Value, read};
-use crate::worker::protocol::{Answer, Claim, FromWorker, ToWorker};
+use crate::worker::protocol::{Answer, Claim, FromWorker, Numbers, ToWorker};
 use crate::worker::{Cause, Worker, WorkerFault};
 use admission::{Admission, Slot};
 use call::{Call, Caller};
@@ -144,6 +144,7 @@ async fn converse(
     let limits = &caller.generation.limits;
     worker.send(&ToWorker::Program(source)).await?;
     let mut in_flight = FuturesUnordered::new();
+    let mut questions = Questions::of(caller.generation);
     let mut attempted: u32 = 0;
     let mut result_bytes: usize = 0;
     loop {
@@ -160,6 +161,11 @@ async fn converse(
             }
         };
         match frame {
+            FromWorker::Ask(numbers) if attempted == 0 => {
+                let numbers = questions.take(&numbers).ok_or(WorkerFault::OutOfTurn)?;
+                let shown = caller.generation.shown(caller.subject, &numbers, caller.deadline).await;
+                worker.send(&ToWorker::Shown(shown.ok_or(WorkerFault::OutOfTurn)?)).await?;
+            }
             FromWorker::Call { call, capability, caught, arguments } => {
                 let capability = caller.generation.numbered(capability).ok_or(WorkerFault::OutOfTurn)?;
                 if call != attempted || in_flight.len() >= limits.max_parallel_calls {
@@ -173,8 +179,27 @@ async fn converse(
             }
             FromWorker::Returned(json) => return Ok(result(&json, caller.generation)),
             FromWorker::Failed(claim) => return Ok(Err(claimed(claim))),
-            FromWorker::Ready(_) => return Err(WorkerFault::OutOfTurn),
+            FromWorker::Ready(_) | FromWorker::Ask(_) => return Err(WorkerFault::OutOfTurn),
         }
+    }
+}
+
+/// How many capabilities a worker may still ask about: each of the catalog once, where asking has a point at all.
+struct Questions {
+    left: usize,
+}
+
+impl Questions {
+    fn of(generation: &Generation) -> Self {
+        Self { left: if generation.policy.discovers() { generation.catalog.len() } else { 0 } }
+    }
+
+    /// The numbers that are asked about; nothing where they are too many, or none.
+    fn take(&mut self, numbers: &[Numbers]) -> Option<Vec<u32>> {
+        let count = numbers.iter().fold(0_usize, |sum, numbers| sum.saturating_add(numbers.count as usize));
+        self.left = self.left.checked_sub(count).filter(|_| count > 0)?;
+        let numbers: Vec<u32> = numbers.iter().flat_map(Numbers::iter).collect();
+        (numbers.len() == count).then_some(numbers)
     }
 }
 

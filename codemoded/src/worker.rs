@@ -40,6 +40,8 @@ pub struct Outfit {
     pub start: Start,
     /// Whether workers confine themselves.
     pub confine: bool,
+    /// Whether workers ask what is there for a run's subject.
+    pub discovers: bool,
 }
 
 /// How workers are started.
@@ -109,7 +111,9 @@ impl Worker {
         let first = tokio::time::timeout(START_PATIENCE, worker.receive()).await;
         match first.map_err(|_| WorkerFault::NeverReady)?? {
             FromWorker::Ready(confinement) => Ok(Self { confinement, ..worker }),
-            FromWorker::Call { .. } | FromWorker::Returned(_) | FromWorker::Failed(_) => Err(WorkerFault::OutOfTurn),
+            FromWorker::Ask(_) | FromWorker::Call { .. } | FromWorker::Returned(_) | FromWorker::Failed(_) => {
+                Err(WorkerFault::OutOfTurn)
+            }
         }
     }
 

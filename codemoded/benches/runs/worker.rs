@@ -21,7 +21,7 @@ pub(crate) const STARTS: [Start; 2] = [Start::Fork, Start::Exec];
 pub(crate) fn outfit(start: Start) -> Outfit {
     let manifest = manifest::write(std::iter::empty()).unwrap();
     let manifest = Arc::new(manifest::seal(&manifest).unwrap());
-    Outfit { manifest, budgets: Budgets::from(&Limits::default()), start, confine: true }
+    Outfit { manifest, budgets: Budgets::from(&Limits::default()), start, confine: true, discovers: false }
 }
 
 pub(crate) async fn ready() -> Vec<Row> {
@@ -99,7 +99,7 @@ async fn serve(worker: &mut Worker) -> Duration {
 
 fn language() -> Language {
     let bytes = Box::leak(manifest::write(std::iter::empty()).unwrap().into_boxed_slice());
-    let language = Language::prepare(Box::leak(Box::new(Manifest::new(bytes).unwrap())));
+    let language = Language::prepare(Box::leak(Box::new(Manifest::new(bytes).unwrap())), false);
     language.warm_up();
     language
 }

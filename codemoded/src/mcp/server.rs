@@ -127,8 +127,12 @@ impl Server {
     }
 
     /// No tool has the name; a capability's name is a likely slip.
-    fn unknown_tool(&self, name: &str) -> ErrorData {
-        let known = self.current.get().catalog.get(name).is_some();
+    async fn unknown_tool(&self, subject: &Subject, name: &str) -> ErrorData {
+        let generation = self.current.get();
+        let known = match generation.catalog.get(name) {
+            Some(capability) => generation.shows(subject, capability).await,
+            None => false,
+        };
         let name = printable(name, MAX_PUBLISHED_BYTES);
         let message = match known {
             true => format!("unknown tool `{name}`: it is a capability, so call it inside `execute`"),
@@ -192,7 +196,9 @@ impl ServerHandler for Server {
         let Some(subject) = self.subject(&context) else {
             return Ok(failed(text(&Failure::Unauthenticated)).into());
         };
-        let tool = Tool::named(&request.name).ok_or_else(|| self.unknown_tool(&request.name))?;
+        let Some(tool) = Tool::named(&request.name) else {
+            return Err(self.unknown_tool(&subject, &request.name).await);
+        };
         let argument = match tool.read(request.arguments) {
             Ok(argument) => argument,
             Err(fault) => return Ok(failed(format!("invalid tool arguments: {fault}")).into()),

@@ -13,6 +13,14 @@ use super::hints::{explained, explained_at};
 use super::rewrite::{Place, Source};
 use crate::worker::protocol::Claim;
 
+/// A program as its author wrote it.
+pub(super) struct Parsed {
+    pub(super) ast: AstModule,
+    pub(super) source: Source,
+    /// Where `main` is defined.
+    main: Place,
+}
+
 /// A program that can be run.
 pub(super) struct Checked {
     pub(super) ast: AstModule,
@@ -21,26 +29,33 @@ pub(super) struct Checked {
     pub(super) main: Place,
 }
 
-/// Parses a program and rewrites what the interpreter would compute wrongly; `is_root` tells the names under which
-/// capabilities live.
-pub(super) fn parse(written: &str, is_root: &dyn Fn(&str) -> bool) -> Result<Checked, Claim> {
-    let plain = Source::plain(written);
-    let ast = parse_text(written.to_owned(), &plain)?;
+/// Parses a program.
+pub(super) fn parse(written: &str) -> Result<Parsed, Claim> {
+    let source = Source::plain(written);
+    let ast = parse_text(written.to_owned(), &source)?;
     let main = match entry_point(ast.statement()) {
-        EntryPoint::Sound(span) => plain.place(span),
+        EntryPoint::Sound(span) => source.place(span),
         EntryPoint::Missing => return Err(no_main()),
         EntryPoint::Parameters(span) => {
-            return Err(invalid_program(plain.place(span), "main takes no parameters; write `def main():`"));
+            return Err(invalid_program(source.place(span), "main takes no parameters; write `def main():`"));
         }
     };
-    let source = Source::plan(written, &ast, is_root)
-        .map_err(|refused| invalid_program(plain.place(refused.span), refused.mend))?;
-    let mut ast = if source.is_edited() { parse_text(source.edited(), &source)? } else { ast };
-    ast.replace_binary_operators(&HashMap::from([
-        ("<<".to_owned(), SHIFT_LEFT.to_owned()),
-        ("%".to_owned(), PERCENT.to_owned()),
-    ]));
-    Ok(Checked { ast, source, main })
+    Ok(Parsed { ast, source, main })
+}
+
+impl Parsed {
+    /// Rewrites what the interpreter would compute wrongly; `is_root` tells the names under which capabilities live.
+    pub(super) fn rewrite(self, is_root: &dyn Fn(&str) -> bool) -> Result<Checked, Claim> {
+        let Self { ast, source: plain, main } = self;
+        let source = Source::plan(plain.written(), &ast, is_root)
+            .map_err(|refused| invalid_program(plain.place(refused.span), refused.mend))?;
+        let mut ast = if source.is_edited() { parse_text(source.edited(), &source)? } else { ast };
+        ast.replace_binary_operators(&HashMap::from([
+            ("<<".to_owned(), SHIFT_LEFT.to_owned()),
+            ("%".to_owned(), PERCENT.to_owned()),
+        ]));
+        Ok(Checked { ast, source, main })
+    }
 }
 
 fn parse_text(text: String, source: &Source) -> Result<AstModule, Claim> {

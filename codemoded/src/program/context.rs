@@ -15,7 +15,7 @@ use super::rewrite::{Place, Source};
 use crate::capability::schema::Input;
 use crate::worker::channel::Channel;
 use crate::worker::manifest::Entry;
-use crate::worker::protocol::{Answer, Budgets, Claim, FromWorker, ToWorker, WorkerLimit};
+use crate::worker::protocol::{Answer, Budgets, Claim, FromWorker, Numbers, ToWorker, WorkerLimit};
 
 /// The evaluator of a program.
 pub type Evaluation<'v, 'a, 'e> = Evaluator<'v, 'a, 'e>;
@@ -129,7 +129,17 @@ impl Context {
     pub(super) fn receive_answer(&self) -> (u32, Answer) {
         match self.channel.borrow_mut().receive() {
             ToWorker::Answer { call, answer } => (call, answer),
-            ToWorker::Prepare(_) | ToWorker::Program(_) => Channel::hang_up(),
+            ToWorker::Prepare(_) | ToWorker::Program(_) | ToWorker::Shown(_) => Channel::hang_up(),
+        }
+    }
+
+    /// Asks which of the capabilities are there for this run's subject.
+    pub(super) fn ask(&self, numbers: Vec<Numbers>) -> Vec<bool> {
+        let mut channel = self.channel.borrow_mut();
+        channel.send(&FromWorker::Ask(numbers));
+        match channel.receive() {
+            ToWorker::Shown(shown) => shown,
+            ToWorker::Prepare(_) | ToWorker::Program(_) | ToWorker::Answer { .. } => Channel::hang_up(),
         }
     }
 

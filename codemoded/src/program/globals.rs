@@ -2,7 +2,10 @@
 
 use starlark::environment::{Globals, GlobalsBuilder, LibraryExtension, Module};
 use starlark::eval::Evaluator;
+use starlark_syntax::syntax::ast::AstStmt;
 
+use super::context::Context;
+use super::sight::Sight;
 use super::{builtins, json, math, namespace, native};
 use crate::worker::manifest::Manifest;
 
@@ -10,21 +13,49 @@ use crate::worker::manifest::Manifest;
 #[derive(Debug)]
 pub struct Language {
     globals: Globals,
-    manifest: &'static Manifest<'static>,
+    catalog: Catalog,
+}
+
+/// Whose catalog it is.
+#[derive(Debug)]
+enum Catalog {
+    /// The same for everybody; its roots are among the globals.
+    Shared(&'static Sight),
+    /// Each run's subject has its own part of it.
+    Own(&'static Manifest<'static>),
+}
+
+/// What one program can name.
+#[derive(Debug)]
+pub(super) struct Names {
+    pub(super) sight: &'static Sight,
+    pub(super) globals: Globals,
 }
 
 impl Language {
-    /// Builds the names that a program may use.
-    pub fn prepare(manifest: &'static Manifest<'static>) -> Self {
-        let mut globals = surface();
-        namespace::add_roots(&mut globals, manifest);
-        Self { globals: globals.build(), manifest }
+    /// Builds the names that a program may use; `discovers` says that not every subject sees the same capabilities.
+    pub fn prepare(manifest: &'static Manifest<'static>, discovers: bool) -> Self {
+        match discovers {
+            true => Self { globals: surface().build(), catalog: Catalog::Own(manifest) },
+            false => {
+                let Names { sight, globals } = Names::of(Sight::of_everything(manifest));
+                Self { globals, catalog: Catalog::Shared(sight) }
+            }
+        }
+    }
+
+    /// The names that this program may use.
+    pub(super) fn names(&self, program: &AstStmt, context: &Context) -> Names {
+        match self.catalog {
+            Catalog::Shared(sight) => Names { sight, globals: self.globals.clone() },
+            Catalog::Own(manifest) => Names::of(Sight::of_program(manifest, program, context)),
+        }
     }
 
     /// Runs a small program, so that the first real one finds everything in place.
     pub fn warm_up(&self) {
         let source = "def main():\n    return [str(x) for x in range(2)]\n";
-        if let Ok(checked) = super::check::parse(source, &|_| false) {
+        if let Ok(checked) = super::check::parse(source).and_then(|parsed| parsed.rewrite(&|_| false)) {
             Module::with_temp_heap(|module| {
                 let mut evaluator = Evaluator::new(&module);
                 drop(evaluator.eval_module(checked.ast, &self.globals));
@@ -40,14 +71,20 @@ impl Language {
         let globals = surface().build();
         globals.names().map(|name| name.as_str().to_owned()).filter(|name| !name.starts_with('_')).collect()
     }
+}
 
-    /// Whether capabilities live under this name.
-    pub(super) fn is_root(&self, name: &str) -> bool {
-        self.manifest.is_namespace(name)
+impl Names {
+    fn of(sight: Sight) -> Self {
+        // The interpreter's values outlive every borrow; a worker has one run, and ends with it.
+        let sight = Box::leak(Box::new(sight));
+        let mut globals = surface();
+        namespace::add_roots(&mut globals, sight);
+        Self { sight, globals: globals.build() }
     }
 
-    pub(super) fn globals(&self) -> &Globals {
-        &self.globals
+    /// All that is there, where these are only what a program mentions.
+    pub(super) fn all(&self, context: &Context) -> Option<Self> {
+        self.sight.wider(context).map(Self::of)
     }
 }
 

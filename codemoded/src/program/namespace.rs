@@ -15,17 +15,18 @@ use starlark::{environment::GlobalsBuilder, starlark_simple_value};
 use super::context::Context;
 use super::fault::invalid_arguments;
 use super::rewrite::Place;
+use super::sight::Sight;
 use super::value;
 use crate::value::Map;
 use crate::worker::channel::Channel;
-use crate::worker::manifest::{Entry, Manifest};
+use crate::worker::manifest::Entry;
 use crate::worker::protocol::{Answer, Claim};
 
 /// A dotted prefix of capability names.
 #[derive(Debug, ProvidesStaticType, NoSerialize, StarlarkPagablePanic, Allocative)]
 struct Namespace {
     #[allocative(skip)]
-    manifest: &'static Manifest<'static>,
+    sight: &'static Sight,
     prefix: String,
 }
 
@@ -39,10 +40,10 @@ pub(super) struct Callable {
 starlark_simple_value!(Namespace);
 starlark_simple_value!(Callable);
 
-/// Adds the catalog's roots to the free names.
-pub(super) fn add_roots(globals: &mut GlobalsBuilder, manifest: &'static Manifest<'static>) {
-    for root in manifest.segments("") {
-        globals.set(root, Namespace { manifest, prefix: root.to_owned() });
+/// Adds the roots that are there to the free names.
+pub(super) fn add_roots(globals: &mut GlobalsBuilder, sight: &'static Sight) {
+    for root in sight.segments("") {
+        globals.set(root, Namespace { sight, prefix: root.to_owned() });
     }
 }
 
@@ -50,17 +51,15 @@ pub(super) fn add_roots(globals: &mut GlobalsBuilder, manifest: &'static Manifes
 impl<'v> StarlarkValue<'v> for Namespace {
     fn get_attr(&self, attribute: &str, heap: Heap<'v>) -> Option<Value<'v>> {
         let name = format!("{}.{attribute}", self.prefix);
-        match self.manifest.find(&name) {
+        match self.sight.find(&name) {
             Some(entry) => Some(heap.alloc(Callable { entry })),
-            None if self.manifest.is_namespace(&name) => {
-                Some(heap.alloc(Self { manifest: self.manifest, prefix: name }))
-            }
+            None if self.sight.is_namespace(&name) => Some(heap.alloc(Self { sight: self.sight, prefix: name })),
             None => None,
         }
     }
 
     fn dir_attr(&self) -> Vec<String> {
-        self.manifest.segments(&self.prefix).into_iter().map(str::to_owned).collect()
+        self.sight.segments(&self.prefix).into_iter().map(str::to_owned).collect()
     }
 }
 

@@ -72,6 +72,11 @@ impl Source {
         }
     }
 
+    /// What the author wrote.
+    pub(super) fn written(&self) -> &str {
+        &self.written
+    }
+
     pub(super) fn is_edited(&self) -> bool {
         !self.edits.is_empty()
     }

@@ -203,6 +203,31 @@ impl Converter {
 }
 
 impl Unsupported {
+    /// A value of a type that JSON has no form for.
+    pub(super) fn of_type(kind: &'static str) -> Self {
+        Self { path: Vec::new(), fault: Fault::Type(kind) }
+    }
+
+    /// A dict with a key that is no string.
+    pub(super) fn of_keys() -> Self {
+        Self { path: Vec::new(), fault: Fault::Keys }
+    }
+
+    /// The same of a list that has it at this place.
+    pub(super) fn at_index(self, index: usize) -> Self {
+        self.under(Step::Index(index))
+    }
+
+    /// The same of a dict, or of arguments, that have it under this name.
+    pub(super) fn at_key(self, key: &str) -> Self {
+        self.under(Step::Key(key.to_owned()))
+    }
+
+    /// Whether it is not the value itself that cannot cross, but something in it.
+    pub(super) fn is_inside(&self) -> bool {
+        !self.path.is_empty()
+    }
+
     fn under(mut self, step: Step) -> Self {
         self.path.insert(0, step);
         self

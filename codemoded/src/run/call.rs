@@ -1,4 +1,4 @@
-//! One native call, in its fixed order: bind again, authorize, dispatch, check the output. Nothing after a failing
+//! One native call, in its fixed order: discover, bind again, authorize, dispatch, check the output. Nothing after a failing
 //! step runs.
 
 use std::sync::Arc;
@@ -56,10 +56,11 @@ impl Call<'_> {
 
     async fn steps(&self, arguments: &[u8]) -> Result<Vec<u8>, Failure> {
         let limits = &self.caller.generation.limits;
-        let bound = self.bind(arguments, limits)?;
+        // What is not there for the subject is asked nothing else: an answer about its arguments would describe it.
         if !self.caller.generation.shows(self.caller.subject, &self.capability).await {
             return Err(Failure::NotFound);
         }
+        let bound = self.bind(arguments, limits)?;
         self.authorize(&bound).await?;
         let output = self.dispatch(bound, limits).await?;
         self.check(&output, limits)

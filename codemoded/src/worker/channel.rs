@@ -42,7 +42,7 @@ impl Channel {
         let Some(map) = receive_with_descriptor(&self.stream, &mut header) else { Self::hang_up() };
         match self.body(header) {
             ToWorker::Prepare(orders) => (orders, map),
-            ToWorker::Program(_) | ToWorker::Answer { .. } => Self::hang_up(),
+            ToWorker::Program(_) | ToWorker::Answer { .. } | ToWorker::Shown(_) => Self::hang_up(),
         }
     }
 

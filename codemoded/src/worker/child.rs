@@ -116,7 +116,7 @@ impl Prepared {
     fn new(orders: Orders, map: &OwnedFd, duty: Duty) -> Self {
         let manifest = spawn::map_for_ever(map).and_then(|bytes| Manifest::new(bytes).ok());
         let Some(manifest) = manifest else { Channel::hang_up() };
-        let language = Language::prepare(Box::leak(Box::new(manifest)));
+        let language = Language::prepare(Box::leak(Box::new(manifest)), orders.discovers);
         language.warm_up();
         Self { orders, language, sandbox: Sandbox::prepare(), duty }
     }

@@ -8,6 +8,7 @@
 //! position is its number in the protocol.
 
 use std::io::{self, Write};
+use std::ops::Range;
 use std::os::fd::OwnedFd;
 
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
@@ -96,6 +97,12 @@ impl<'a> Manifest<'a> {
     pub fn is_namespace(&self, prefix: &str) -> bool {
         let first = self.first_not_below(&format!("{prefix}."));
         self.name(first).is_some_and(|name| is_below(name, prefix))
+    }
+
+    /// The numbers of the capabilities whose names start with these segments and go on.
+    pub fn below(&self, prefix: &str) -> Range<usize> {
+        // `/` is the byte after `.`.
+        self.first_not_below(&format!("{prefix}."))..self.first_not_below(&format!("{prefix}/"))
     }
 
     /// The distinct next segments below a prefix, in order; the roots where the prefix is empty.

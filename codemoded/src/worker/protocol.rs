@@ -22,6 +22,8 @@ pub enum ToWorker {
     Program(String),
     /// The answer to one call.
     Answer { call: u32, answer: Answer },
+    /// The answer to one [`FromWorker::Ask`]: for each capability in turn, whether it is there.
+    Shown(Vec<bool>),
 }
 
 /// How one native call went, as the program may know it.
@@ -55,12 +57,22 @@ pub enum FailureCode {
 pub enum FromWorker {
     /// Prepared, confined, and waiting for a program.
     Ready(Confinement),
+    /// Whether capabilities are there for the run's subject. Only where a discover decision is configured, and
+    /// before the first call.
+    Ask(Vec<Numbers>),
     /// One native call; `arguments` is the JSON text of the bound arguments.
     Call { call: u32, capability: u32, caught: bool, arguments: Vec<u8> },
     /// JSON text of what `main` returned.
     Returned(Vec<u8>),
     /// The program failed.
     Failed(Claim),
+}
+
+/// Capabilities whose numbers follow each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Numbers {
+    pub first: u32,
+    pub count: u32,
 }
 
 /// The failures that a worker may claim. Everything else is the daemon's to say.
@@ -88,6 +100,8 @@ pub struct Orders {
     pub budgets: Budgets,
     /// Whether to confine itself at all.
     pub confine: bool,
+    /// Whether to ask what is there for a run's subject.
+    pub discovers: bool,
     /// The daemon's process number; a worker whose parent is another one is an orphan, and ends.
     pub parent: u32,
 }
@@ -137,9 +151,10 @@ impl ToWorker {
     pub fn encode(&self) -> Vec<u8> {
         let mut frame = Frame::new();
         match self {
-            Self::Prepare(Orders { budgets, confine, parent }) => {
+            Self::Prepare(Orders { budgets, confine, discovers, parent }) => {
                 frame.byte(1);
                 frame.byte(u8::from(*confine));
+                frame.byte(u8::from(*discovers));
                 frame.u32(*parent);
                 frame.u64(budgets.max_execution_steps);
                 frame.u64(budgets.max_native_calls);
@@ -170,6 +185,10 @@ impl ToWorker {
                 frame.byte(u8::from(failure.retryable));
                 frame.bytes(failure.message.as_bytes());
             }
+            Self::Shown(shown) => {
+                frame.byte(5);
+                shown.iter().for_each(|shown| frame.byte(u8::from(*shown)));
+            }
         }
         frame.finish()
     }
@@ -179,7 +198,7 @@ impl ToWorker {
         let mut fields = Fields(body);
         match fields.byte()? {
             1 => {
-                let (confine, parent) = (fields.flag()?, fields.u32()?);
+                let (confine, discovers, parent) = (fields.flag()?, fields.flag()?, fields.u32()?);
                 let budgets = Budgets {
                     max_execution_steps: fields.u64()?,
                     max_native_calls: fields.u64()?,
@@ -191,7 +210,7 @@ impl ToWorker {
                     max_cpu_secs: fields.u64()?,
                 };
                 fields.end()?;
-                Ok(Self::Prepare(Orders { budgets, confine, parent }))
+                Ok(Self::Prepare(Orders { budgets, confine, discovers, parent }))
             }
             2 => Ok(Self::Program(fields.text()?)),
             3 => Ok(Self::Answer { call: fields.u32()?, answer: Answer::Value(fields.rest()) }),
@@ -208,6 +227,7 @@ impl ToWorker {
                     message: fields.text()?,
                 }),
             }),
+            5 => fields.each(Fields::flag).map(Self::Shown),
             kind => Err(ProtocolError::UnknownKind(kind)),
         }
     }
@@ -230,6 +250,13 @@ impl FromWorker {
                 frame.u32(*capability);
                 frame.byte(u8::from(*caught));
                 frame.bytes(arguments);
+            }
+            Self::Ask(numbers) => {
+                frame.byte(7);
+                for Numbers { first, count } in numbers {
+                    frame.u32(*first);
+                    frame.u32(*count);
+                }
             }
             Self::Returned(json) => {
                 frame.byte(3);
@@ -275,8 +302,18 @@ impl FromWorker {
                 fields.end()?;
                 Ok(Self::Failed(Claim::Limit(limit)))
             }
+            7 => {
+                let numbers = |fields: &mut Fields<'_>| Ok(Numbers { first: fields.u32()?, count: fields.u32()? });
+                fields.each(numbers).map(Self::Ask)
+            }
             kind => Err(ProtocolError::UnknownKind(kind)),
         }
+    }
+}
+
+impl Numbers {
+    pub fn iter(&self) -> impl Iterator<Item = u32> + use<> {
+        self.first..self.first.saturating_add(self.count)
     }
 }
 
@@ -379,6 +416,15 @@ impl Fields<'_> {
 
     fn u64(&mut self) -> Result<u64, ProtocolError> {
         self.take().map(u64::from_le_bytes)
+    }
+
+    /// The same field again and again, to the end.
+    fn each<T>(mut self, read: impl Fn(&mut Self) -> Result<T, ProtocolError>) -> Result<Vec<T>, ProtocolError> {
+        let mut all = Vec::new();
+        while !self.0.is_empty() {
+            all.push(read(&mut self)?);
+        }
+        Ok(all)
     }
 
     fn rest(self) -> Vec<u8> {

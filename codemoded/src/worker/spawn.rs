@@ -114,7 +114,12 @@ fn execute(role: &str, outfit: &Outfit) -> Result<(Process, UnixStream), SpawnEr
         .spawn()
         .map_err(SpawnError::Execute)?;
     let process = Process::watch(Pid::from_child(&child)).map_err(SpawnError::Watch)?;
-    let orders = Orders { budgets: outfit.budgets, confine: outfit.confine, parent: std::process::id() };
+    let orders = Orders {
+        budgets: outfit.budgets,
+        confine: outfit.confine,
+        discovers: outfit.discovers,
+        parent: std::process::id(),
+    };
     let frame = ToWorker::Prepare(orders).encode();
     send_with_descriptor(&ours, &frame, outfit.manifest.as_fd()).map_err(SpawnError::Hand)?;
     Ok((process, ours))
