@@ -8,8 +8,8 @@
 )]
 
 mod attempt;
-mod clients;
 mod certain;
+mod clients;
 mod commands;
 mod confinement;
 mod conformance;
