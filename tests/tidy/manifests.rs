@@ -4,8 +4,8 @@ use super::{Fault, File, files, obeyed, sees, words};
 
 const WORKSPACE: &str = "Cargo.toml";
 
-/// The tests of the daemon live beside it, at the root.
-const FOREIGN_TESTS: (&str, &str) = ("codemoded/", "tests/");
+/// Sources outside a package: the daemon's tests live beside it, at the root, and its fuzzers include its modules.
+const FOREIGN: [(&str, &str); 2] = [("codemoded/", "tests/"), ("codemoded/fuzz/", "codemoded/src/")];
 
 #[test]
 fn every_package_takes_the_workspace_lints() {
@@ -46,7 +46,8 @@ fn every_dependency_of_a_package_is_used_by_it() {
 fn unused(manifest: &File, sources: &[File]) -> Vec<String> {
     let package = manifest.path.strip_suffix("Cargo.toml").unwrap();
     let own = |file: &&File| {
-        file.path.starts_with(package) || (package == FOREIGN_TESTS.0 && file.path.starts_with(FOREIGN_TESTS.1))
+        let is_foreign = |(owner, folder): &(&str, &str)| *owner == package && file.path.starts_with(folder);
+        file.path.starts_with(package) || FOREIGN.iter().any(is_foreign)
     };
     let sources: Vec<_> = sources.iter().filter(own).collect();
     let is_named = |name: &str| {
