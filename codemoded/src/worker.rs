@@ -7,6 +7,7 @@ pub mod channel;
 pub mod child;
 mod fatal;
 pub mod manifest;
+mod pages;
 mod pipe;
 mod pool;
 pub mod protocol;

@@ -100,7 +100,7 @@ async fn serve(worker: &mut Worker) -> Duration {
 fn language() -> Language {
     let bytes = Box::leak(manifest::write(std::iter::empty()).unwrap().into_boxed_slice());
     let language = Language::prepare(Box::leak(Box::new(Manifest::new(bytes).unwrap())), false);
-    language.warm_up();
+    language.warm_up(Budgets::from(&Limits::default()));
     language
 }
 

@@ -117,12 +117,16 @@ impl Prepared {
         let manifest = spawn::map_for_ever(map).and_then(|bytes| Manifest::new(bytes).ok());
         let Some(manifest) = manifest else { Channel::hang_up() };
         let language = Language::prepare(Box::leak(Box::new(manifest)), orders.discovers);
-        language.warm_up();
+        language.warm_up(orders.budgets);
         Self { orders, language, sandbox: Sandbox::prepare(), duty }
     }
 
     pub(super) fn parent(&self) -> u32 {
         self.orders.parent
+    }
+
+    pub(super) fn warm_up(&self) {
+        self.language.warm_up(self.orders.budgets);
     }
 
     /// Confines this process and does its duty.

@@ -11,6 +11,8 @@ use super::{Outfit, Spawner, Worker, WorkerFault};
 
 /// How long a ready worker waits before a fresh one takes its place.
 const MAX_AGE: Duration = Duration::from_secs(600);
+/// How long a start waits where workers are left: it would compete with the run that took one.
+const START_AFTER: Duration = Duration::from_millis(1);
 /// How long to wait after a worker could not be started ahead of need.
 const RETRY_AFTER: Duration = Duration::from_millis(200);
 
@@ -72,6 +74,9 @@ impl Shared {
             }
             // Woken by a taker, or now and then to retire the old.
             let _ = tokio::time::timeout(MAX_AGE / 4, self.taken.notified()).await;
+            if !self.lock().is_empty() {
+                tokio::time::sleep(START_AFTER).await;
+            }
         }
     }
 

@@ -27,6 +27,8 @@ const ADDRESS_SLACK_BYTES: u64 = 256 << 20;
 #[derive(Debug)]
 pub(super) struct Sandbox {
     filter: Option<BpfProgram>,
+    /// Bytes of address space that the prepared process, and whatever is forked from it, starts with.
+    in_use: Option<u64>,
 }
 
 /// Ties this process's life to the daemon's; false where the daemon is gone already.
@@ -58,18 +60,16 @@ pub(super) fn keep_only_channel() {
 
 impl Sandbox {
     pub(super) fn prepare() -> Self {
-        Self { filter: filter().ok() }
+        Self { filter: filter().ok(), in_use: address_space_in_use().ok() }
     }
 
     /// Confines this process as far as the kernel allows, and says how far that is.
     pub(super) fn put_on(&self, budgets: &Budgets) -> Confinement {
-        // Before Landlock, for it is read from a file.
-        let in_use = address_space_in_use();
         let privileges = rustix::thread::set_no_new_privs(true).is_ok();
         // Before the limits, for a ruleset is a descriptor.
         let landlock = forbid_files().unwrap_or(false);
         let hidden = set_dumpable_behavior(DumpableBehavior::NotDumpable).is_ok();
-        let limits = in_use.and_then(|in_use| limit(in_use, budgets)).is_ok();
+        let limits = self.in_use.is_some_and(|in_use| limit(in_use, budgets).is_ok());
         // Last, for it forbids the calls above.
         let seccomp = self.filter.as_ref().is_some_and(|filter| seccompiler::apply_filter(filter).is_ok());
         Confinement { seccomp, landlock, limits: limits && hidden && privileges }

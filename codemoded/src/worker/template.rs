@@ -11,11 +11,13 @@ use std::os::unix::net::UnixStream;
 
 use super::channel::Channel;
 use super::child::Prepared;
+use super::pages;
 use super::sandbox;
 
 /// Forks a worker for each channel that comes in, until the daemon hangs up.
 pub(super) fn serve(prepared: &Prepared, channel: Channel) -> ! {
     let mut channel = channel.into_stream();
+    pages::hand_down();
     loop {
         let Some(theirs) = Channel::receive_descriptor(&channel) else { Channel::hang_up() };
         match fork() {
@@ -37,6 +39,8 @@ fn become_worker(prepared: &Prepared, channel: OwnedFd) -> ! {
     if !sandbox::die_with_parent(prepared.parent()) {
         Channel::hang_up();
     }
+    // Memory that the template wrote to is copied when a worker first writes to it: better now than during its program.
+    prepared.warm_up();
     match sandbox::replace_channel(channel) {
         Ok(channel) => prepared.serve(Channel::new(UnixStream::from(channel))),
         Err(_) => Channel::hang_up(),
