@@ -2,18 +2,25 @@
 //!
 //! A handler that ignores its cancellation cannot be stopped. It keeps its slot and its thread, so that a plugin which
 //! hangs costs its own slots and nothing else; a subject whose calls hang leaves three quarters of them to others.
+//!
+//! Waking a thread costs more than a small handler does. So one thread without work looks for some for a moment before
+//! it sleeps, and whoever waits for a call's answer does the same, for the calls of a program come close together.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 use std::io;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::identity::SubjectId;
 
 /// How long a thread without work waits for some before it ends.
 const IDLE: Duration = Duration::from_secs(10);
+
+/// How long a thread without work, and a call without an answer, look before they sleep.
+const LOOK: Duration = Duration::from_micros(40);
 
 /// The calls in flight of one instance.
 #[derive(Debug)]
@@ -90,6 +97,10 @@ pub(super) struct Threads {
 struct Shared {
     state: Mutex<State>,
     changed: Condvar,
+    /// Jobs that wait, for a look without the lock.
+    queued: AtomicUsize,
+    /// A thread that is awake will take the next job.
+    looking: AtomicBool,
 }
 
 #[derive(Default)]
@@ -110,8 +121,13 @@ impl Threads {
         // An idle thread that was already woken for a job is still counted as idle.
         if state.idle > state.jobs.len() {
             state.jobs.push_back(Box::new(job));
+            self.shared.queued.store(state.jobs.len(), Ordering::Release);
+            let awake = usize::from(self.shared.looking.load(Ordering::Relaxed));
+            let wakes = state.jobs.len() > awake;
             drop(state);
-            self.shared.changed.notify_one();
+            if wakes {
+                self.shared.changed.notify_one();
+            }
             return Ok(());
         }
         drop(state);
@@ -136,6 +152,7 @@ impl Shared {
         let mut state = self.state();
         loop {
             if let Some(job) = state.jobs.pop_front() {
+                self.queued.store(state.jobs.len(), Ordering::Release);
                 drop(state);
                 job();
                 state = self.state();
@@ -145,6 +162,17 @@ impl Shared {
                 return;
             }
             state.idle += 1;
+            if !self.looking.swap(true, Ordering::Relaxed) {
+                drop(state);
+                look(|| (self.queued.load(Ordering::Acquire) > 0).then_some(()));
+                state = self.state();
+                // Under the lock: whoever hands over a job next sees either this thread awake or has one to wake.
+                self.looking.store(false, Ordering::Relaxed);
+                if !state.jobs.is_empty() || state.closed {
+                    state.idle -= 1;
+                    continue;
+                }
+            }
             let (woken, waited) = self.changed.wait_timeout(state, IDLE).unwrap_or_else(PoisonError::into_inner);
             state = woken;
             state.idle -= 1;
@@ -156,6 +184,18 @@ impl Shared {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Looks for something awake, for a moment, and gives way to other threads meanwhile: both sides may be on one core.
+pub(super) fn look<T>(mut find: impl FnMut() -> Option<T>) -> Option<T> {
+    let from = Instant::now();
+    loop {
+        let found = find();
+        if found.is_some() || from.elapsed() >= LOOK {
+            return found;
+        }
+        thread::yield_now();
     }
 }
 

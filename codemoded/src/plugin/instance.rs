@@ -23,7 +23,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::fault::Reason;
-use super::handlers::{Slot, Slots, Threads};
+use super::handlers::{Slot, Slots, Threads, look};
 use super::library;
 use super::namespace;
 use crate::identity::SubjectId;
@@ -162,7 +162,7 @@ impl Instance {
         let slot = self.slots.take(request.subject).ok_or(CallError::Busy)?;
         let number = self.next_number.fetch_add(1, Ordering::Relaxed);
         let json = call_json(route, &request)?;
-        let (answer, answered) = oneshot::channel();
+        let (answer, mut answered) = oneshot::channel();
         let held = Held::Slot(slot);
         let pending = Pending { operation: CALL, answer, held, running: Arc::clone(&self.running) };
         let mut waiting = Waiting { running: &self.running, number: Some(number) };
@@ -172,6 +172,12 @@ impl Instance {
                 begun.map_err(|error| CallError::Private(format!("no thread for the handler: {error}")))?;
             }
             CallKind::Async => pending.start(number, &json),
+        }
+        // Alone in the instance, a quick answer is worth waiting for awake; several calls at once are not held up.
+        let early = if self.slots.in_flight() == 1 { look(|| answered.try_recv().ok()) } else { None };
+        if let Some(outcome) = early {
+            waiting.number = None;
+            return outcome.map_err(|error| request.given_up().unwrap_or(error));
         }
         tokio::select! {
             biased;
