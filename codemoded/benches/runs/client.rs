@@ -77,6 +77,9 @@ impl Client {
     fn is_whole(&self) -> bool {
         let Some(end) = find(&self.received, b"\r\n\r\n") else { return false };
         let head = &self.received[..end];
+        if find(head, b"transfer-encoding: chunked").is_some() {
+            return self.received.ends_with(b"\r\n0\r\n\r\n");
+        }
         let length = find(head, b"content-length: ").map(|at| {
             let digits = head[at + 16..].iter().take_while(|byte| byte.is_ascii_digit());
             digits.fold(0, |length, digit| length * 10 + usize::from(digit - b'0'))
