@@ -16,7 +16,7 @@ use crate::worker::protocol::Budgets;
 /// worker asks the daemon about those, which is not there to answer.
 const WARM_UP: &str = "\
 def main():
-    _warm_rows = [{\"n\": n, \"text\": str(n * 2)} for n in range(4)]
+    _warm_rows = [{\"n\": _warm_n, \"text\": str(_warm_n * 2)} for _warm_n in range(4)]
     _warm_kept = {}
     for _warm_row in _warm_rows:
         if _warm_row[\"n\"] % 2 == 0 and _warm_row.get(\"text\"):

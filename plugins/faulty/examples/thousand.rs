@@ -3,6 +3,8 @@
 
 #[path = "cloud/capabilities.rs"]
 mod cloud;
+#[path = "untyped/offer.rs"]
+mod untyped;
 
 use codemode_plugin_api::prelude::*;
 

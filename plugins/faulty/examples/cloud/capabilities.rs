@@ -1,11 +1,9 @@
 //! A catalog of any size: capabilities of a made-up cloud, each with names, texts and schemas of its own.
 
-use std::borrow::Cow;
-use std::cell::Cell;
-
 use codemode_plugin_api::prelude::*;
-use schemars::{Schema, SchemaGenerator};
 use serde_json::{Value, json};
+
+use crate::untyped::{self, Members};
 
 const SERVICES: [&str; 20] = [
     "compute",
@@ -91,53 +89,13 @@ const VERBS: [&str; 20] = [
 /// The most that there are.
 pub(crate) const MOST: usize = SERVICES.len() * THINGS.len() * VERBS.len();
 
-thread_local! {
-    /// Whose schema is asked for: a type has one schema, and here one type stands for all capabilities.
-    static CURRENT: Cell<usize> = const { Cell::new(0) };
-}
-
-/// Any arguments; the daemon has checked them.
-#[derive(Deserialize)]
-#[serde(transparent)]
-pub(crate) struct Arguments(serde_json::Map<String, Value>);
-
-/// Any result.
-#[derive(Serialize)]
-#[serde(transparent)]
-pub(crate) struct Result(Value);
-
-impl JsonSchema for Arguments {
-    fn schema_name() -> Cow<'static, str> {
-        "Arguments".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        schema(Words::of(CURRENT.get()).input())
-    }
-}
-
-impl JsonSchema for Result {
-    fn schema_name() -> Cow<'static, str> {
-        "Result".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        schema(Words::of(CURRENT.get()).output())
-    }
-}
-
-fn schema(value: Value) -> Schema {
-    Schema::try_from(value).unwrap_or_default()
-}
-
 /// Offers the first so many.
 pub(crate) fn offer<P: Send + Sync + 'static>(c: &mut Capabilities<P>, count: usize) {
     for number in 0..count.min(MOST) {
-        CURRENT.set(number);
         let words = Words::of(number);
         let name = format!("{}.{}.{}", words.service, words.thing, words.verb);
-        let answer = move |_: &P, _: &Call, given: Arguments| Ok(Result(Words::of(number).answer(&given.0)));
-        let offered = c.add(&name, answer);
+        let schemas = (words.input(), words.output());
+        let offered = untyped::offer(c, &name, schemas, move |_, given| Ok(Words::of(number).answer(&given)));
         offered.summary(&words.sentence());
         offered.terms([words.thing, words.service]);
         if words.reads() {
@@ -227,7 +185,7 @@ impl Words {
         }
     }
 
-    fn answer(&self, given: &serde_json::Map<String, Value>) -> Value {
+    fn answer(&self, given: &Members) -> Value {
         let id = given.get(&format!("{}_id", self.thing)).cloned().unwrap_or_else(|| json!(self.service));
         let thing = json!({"id": id, "kind": self.thing, "size": self.number});
         match self.verb {
