@@ -10,6 +10,7 @@
 mod attempt;
 mod certain;
 mod clients;
+mod capacity;
 mod commands;
 mod confinement;
 mod conformance;
@@ -33,6 +34,7 @@ mod sessions;
 mod slow;
 mod soak;
 mod starlark;
+mod office;
 mod start;
 mod stdio;
 mod stream;

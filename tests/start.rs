@@ -63,6 +63,36 @@ fn a_library_that_cannot_serve_is_refused_and_the_daemon_lives_to_say_so() {
 }
 
 #[test]
+fn all_faults_of_all_registrations_are_reported_together() {
+    let libraries = ["bad_schema", "duplicate_name", "colliding_names", "oversized"];
+    let plugins: String = libraries.iter().map(|name| plugin(name, &faulty_example(name), "")).collect();
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("codemode.toml"), allow_all(&plugins)).unwrap();
+    let (code, _, errors) = run(&["--config", "codemode.toml", "check"], folder.path());
+    assert_eq!(code, 78, "{errors}");
+    let expected = [
+        ("bad.schema", "bad_schema", "input schema: schema at `/properties/text`: keyword `type` must be a type"),
+        ("duplicate.name", "duplicate_name", "the name is also that of capability `duplicate.name`"),
+        ("colliding.name", "colliding_names", "the name is also the namespace of capability `colliding.name.inner`"),
+        ("oversized.all", "oversized", "the summary has 1500 bytes, and 1024 are the most"),
+        ("oversized.all", "oversized", "the description has 20000 bytes, and 16384 are the most"),
+        ("oversized.all", "oversized", "there are 17 search terms, and 16 are the most"),
+        ("oversized.all", "oversized", "the search terms have"),
+    ];
+    for (capability, instance, reason) in expected {
+        let library = faulty_example(instance);
+        let line = format!("capability `{capability}` of plugin `{instance}` ({}): {reason}", library.display());
+        assert!(errors.contains(&line), "{line} in:\n{errors}");
+    }
+}
+
+#[test]
+fn more_capabilities_than_the_bound_are_refused() {
+    let plugins = ["many", "thousand"].map(|name| plugin(name, &faulty_example(name), "")).concat();
+    check(&allow_all(&plugins), &["21000 capabilities are registered, and 20000 are the most"]);
+}
+
+#[test]
 fn check_says_what_was_loaded() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("codemode.toml"), allow_all(&records())).unwrap();

@@ -15,7 +15,9 @@ use std::time::{Duration, Instant};
 
 use codemoded::capability::Hints;
 use codemoded::capability::catalog::{Catalog, Registration};
+use codemoded::identity::{Subject, SubjectId};
 use codemoded::limits::Limits;
+use codemoded::policy::{Asked, Policy, PolicySource, Text};
 use samples::{CATALOGS, Sample, folder, load};
 use scan::Scan;
 use serde_json::json;
@@ -26,6 +28,8 @@ const ROUNDS: usize = 20;
 fn main() {
     let queries = queries();
     let limits = Limits::default();
+    let (policy, subject) = (policy(), Subject::new(SubjectId::new("ada").unwrap()));
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     println!("{} queries, {ROUNDS} rounds, times in microseconds", queries.len());
     for size in SIZES {
         let samples = samples(size);
@@ -47,10 +51,29 @@ fn main() {
             let response = catalog.search(query, &limits, |all| (0..all.len()).map(|place| place % 2 == 0).collect());
             black_box(response.unwrap());
         });
+        measure("index, with a discover policy", 2, &queries, |query| {
+            let mut matches = catalog.matching(query, &limits).unwrap();
+            let asked = matches.capabilities().map(|each| Asked::from(&**each)).collect();
+            let deadline = Instant::now() + Duration::from_secs(10);
+            let visible = runtime.block_on(policy.visible(&subject, asked, deadline));
+            matches.retain(&visible);
+            black_box(matches.response(&limits));
+        });
         measure("plain scan", 1, &queries, |query| {
             black_box(scan.search(query, limits.max_search_results));
         });
     }
+}
+
+/// Shows by subject and name, as a deployment might.
+fn policy() -> Policy {
+    let text = "package codemode.authz\n\nallow := true\n\ndefault discover := false\n\n\
+                discover if not startswith(input.capability.name, \"billing.\")\n\n\
+                discover if input.subject.id == \"root\"\n";
+    let module = Text { path: "authz.rego".into(), text: text.to_owned() };
+    let execute = "data.codemode.authz.allow".to_owned();
+    let discover = Some("data.codemode.authz.discover".to_owned());
+    Policy::load(&PolicySource { modules: vec![module], execute, discover, ..PolicySource::default() }).unwrap()
 }
 
 fn measure(what: &str, rounds: usize, queries: &[String], mut search: impl FnMut(&str)) {
@@ -101,8 +124,10 @@ fn registration(sample: &Sample) -> Registration {
                 "labels": { "type": "object", "additionalProperties": { "type": "string" } },
             },
             "required": ["id"],
-        }),
-        output: json!({ "type": "object", "properties": { "id": { "type": "string" } }, "required": ["id"] }),
+        })
+        .to_string()
+        .into(),
+        output: r#"{"type": "object", "properties": {"id": {"type": "string"}}, "required": ["id"]}"#.into(),
     }
 }
 

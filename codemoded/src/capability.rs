@@ -50,7 +50,7 @@ pub struct Capability {
 
 /// The text is no dotted path of two or more Starlark identifiers.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no capability name: two or more identifiers joined by dots are needed")]
+#[error("`{name}` is no capability name: {why}", name = .0, why = why_invalid(.0))]
 pub struct InvalidName(pub String);
 
 impl Name {
@@ -74,6 +74,13 @@ impl Name {
     /// The first segment, a free name in every program.
     pub fn root(&self) -> &str {
         self.0.split('.').next().unwrap_or_default()
+    }
+}
+
+fn why_invalid(name: &str) -> String {
+    match name.split('.').find(|segment| RESERVED_WORDS.contains(segment)) {
+        Some(word) => format!("`{word}` is a reserved word of the language"),
+        None => "two or more identifiers joined by dots are needed".to_owned(),
     }
 }
 

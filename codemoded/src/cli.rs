@@ -261,7 +261,7 @@ async fn check(daemon: &Daemon, config: &Config) -> Result<String, CommandError>
     let loaded: Vec<_> = plugins
         .instances()
         .iter()
-        .map(|each| format!("{} {} ({})", each.name(), each.descriptor().version, each.capabilities().len()))
+        .map(|each| format!("{} {} ({})", each.name(), each.version(), each.offers()))
         .collect();
     let disabled: Vec<_> = catalog.disabled().iter().map(ToString::to_string).collect();
     let mut text = format!("configuration  {}\nplugins        {}\n", config.summary, loaded.join(", "));

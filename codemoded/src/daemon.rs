@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use codemode_plugin_api::descriptor::CapabilityDescriptor;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::capability::Id;
@@ -158,9 +159,9 @@ async fn build(config: &Config, spawner: &Spawner) -> Result<Generation, StartEr
     let specs = specs(config);
     let most = config.limits.max_handlers;
     let started = tokio::task::spawn_blocking(move || Plugins::start(&specs, most, Path::new(THIS_EXECUTABLE)));
-    let plugins = started.await.map_err(|_| StartError::Plugins(Vec::new()))?.map_err(StartError::Plugins)?;
+    let mut plugins = started.await.map_err(|_| StartError::Plugins(Vec::new()))?.map_err(StartError::Plugins)?;
     let disabled: Vec<_> = config.disabled.iter().map(|each| (each.place.clone(), Id::new(&each.id))).collect();
-    let catalog = Catalog::build(registrations(&plugins), &disabled).map_err(StartError::Catalog)?;
+    let catalog = Catalog::build(registrations(&mut plugins), &disabled).map_err(StartError::Catalog)?;
     let policy = policy(&config.policy).map_err(StartError::Policy)?;
     let confine = config.workers.sandbox != Sandbox::DangerOff;
     let pool = |outfit| Pool::start(spawner.clone(), outfit, config.workers.ready);
@@ -190,12 +191,11 @@ fn name_of(library: &Path) -> String {
     stem.strip_prefix("codemode_").unwrap_or(stem).to_owned()
 }
 
-fn registrations(plugins: &Plugins) -> Vec<Registration> {
-    let of = |instance: &Arc<plugin::Instance>| {
+fn registrations(plugins: &mut Plugins) -> Vec<Registration> {
+    let of = |(instance, offers): (Arc<plugin::Instance>, Vec<CapabilityDescriptor>)| {
         let (name, library): (Arc<str>, Arc<str>) =
             (Arc::clone(instance.name()), instance.library().to_string_lossy().into());
-        let capabilities = instance.capabilities().to_vec();
-        capabilities.into_iter().map(move |each| Registration {
+        offers.into_iter().map(move |each| Registration {
             plugin: Arc::clone(&name),
             library: Arc::clone(&library),
             name: each.name,
@@ -209,11 +209,11 @@ fn registrations(plugins: &Plugins) -> Vec<Registration> {
                 idempotent: each.hints.idempotent,
                 open_world: each.hints.open_world,
             },
-            input: each.input,
-            output: each.output,
+            input: each.input.into_text(),
+            output: each.output.into_text(),
         })
     };
-    plugins.instances().iter().flat_map(of).collect()
+    plugins.take_offers().into_iter().flat_map(of).collect()
 }
 
 fn policy(config: &config::Policy) -> Result<Policy, Vec<PolicyError>> {

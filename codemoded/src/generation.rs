@@ -52,8 +52,8 @@ impl Generation {
         confine: bool,
         pool: impl FnOnce(Outfit) -> Pool,
     ) -> Result<Self, GenerationError> {
-        let entries: Vec<_> = catalog.iter().map(|each| (each.name.as_str(), each.input.source().to_owned())).collect();
-        let manifest = manifest::write(entries.into_iter()).map_err(GenerationError::Manifest)?;
+        let entries: Vec<_> = catalog.iter().map(|each| (each.name.as_str(), each.input.source())).collect();
+        let manifest = manifest::write(&entries).map_err(GenerationError::Manifest)?;
         let manifest = Arc::new(manifest::seal(&manifest).map_err(GenerationError::Seal)?);
         let outfit =
             Outfit { manifest, budgets: Budgets::from(&limits), start, confine, discovers: policy.discovers() };

@@ -24,7 +24,7 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use codemode_plugin_api::descriptor::Descriptor;
+use codemode_plugin_api::descriptor::{CapabilityDescriptor, Descriptor};
 use codemode_plugin_api::document::HostDocument;
 use serde_json::Value;
 
@@ -61,6 +61,8 @@ pub struct PluginSpec {
 #[derive(Debug)]
 pub struct Plugins {
     instances: Vec<Arc<Instance>>,
+    /// What each instance offers, until it is taken.
+    offers: Vec<Vec<CapabilityDescriptor>>,
 }
 
 impl Plugins {
@@ -71,10 +73,18 @@ impl Plugins {
         if !misnamed.is_empty() {
             return Err(misnamed);
         }
-        let tried = each_on_a_thread(specs, |spec| try_out(spec, executable))?;
-        let trials: Vec<_> = specs.iter().zip(tried).collect();
-        let instances = each_on_a_thread(&trials, |(spec, trial)| create(spec, trial, max_handlers))?;
-        Ok(Self { instances: instances.into_iter().map(Arc::new).collect() })
+        let specs: Vec<_> = specs.iter().collect();
+        let tried = each_on_a_thread(specs.clone(), |spec| try_out(spec, executable))?;
+        let trials = specs.into_iter().zip(tried).collect();
+        let created = each_on_a_thread(trials, |(spec, trial)| create(spec, trial, max_handlers))?;
+        let (instances, offers) = created.into_iter().map(|(instance, offers)| (Arc::new(instance), offers)).unzip();
+        Ok(Self { instances, offers })
+    }
+
+    /// What every instance offers, unchecked: duplicates and bad schemas are the catalog's to find. It is given away
+    /// once, for the schemas of a large catalog take room.
+    pub fn take_offers(&mut self) -> Vec<(Arc<Instance>, Vec<CapabilityDescriptor>)> {
+        self.instances.iter().cloned().zip(std::mem::take(&mut self.offers)).collect()
     }
 
     /// The instances, in the order of their specifications.
@@ -104,8 +114,12 @@ fn try_out(spec: &PluginSpec, executable: &Path) -> Result<Tried, Vec<PluginFaul
     Ok(Tried { image, descriptor })
 }
 
-fn create(spec: &PluginSpec, trial: &Tried, max_handlers: usize) -> Result<Instance, Vec<PluginFault>> {
-    let (image, descriptor, own) = (Arc::clone(&trial.image), trial.descriptor.clone(), spec.clone());
+fn create(
+    spec: &PluginSpec,
+    trial: Tried,
+    max_handlers: usize,
+) -> Result<(Instance, Vec<CapabilityDescriptor>), Vec<PluginFault>> {
+    let (Tried { image, descriptor }, own) = (trial, spec.clone());
     let (created, wait) = mpsc::sync_channel(1);
     let start = move || {
         let instance = library::load_for_ever(&image).and_then(|root| {
@@ -156,12 +170,13 @@ fn misnamed(specs: &[PluginSpec]) -> Vec<PluginFault> {
 }
 
 /// Does the same for each, at once, and gives all results, in order, or all faults.
-fn each_on_a_thread<T: Sync, R: Send>(
-    items: &[T],
-    work: impl Fn(&T) -> Result<R, Vec<PluginFault>> + Sync,
+fn each_on_a_thread<T: Send, R: Send>(
+    items: Vec<T>,
+    work: impl Fn(T) -> Result<R, Vec<PluginFault>> + Sync,
 ) -> Result<Vec<R>, Vec<PluginFault>> {
+    let work = &work;
     let outcomes: Vec<_> = thread::scope(|scope| {
-        let threads: Vec<_> = items.iter().map(|item| scope.spawn(|| work(item))).collect();
+        let threads: Vec<_> = items.into_iter().map(|item| scope.spawn(move || work(item))).collect();
         threads.into_iter().map(thread::ScopedJoinHandle::join).collect()
     });
     let mut results = Vec::with_capacity(outcomes.len());

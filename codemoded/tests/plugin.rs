@@ -161,11 +161,13 @@ fn the_faults_of_all_plugins_are_told_together() {
 async fn the_tutorials_plugin_counts_words() {
     let mut spec = spec(&example("words"), json!({}));
     spec.name = "words".to_owned();
-    let plugins = start(&[spec], 64).unwrap_or_else(|faults| panic!("{faults:?}"));
-    let instance = &plugins.instances()[0];
-    let [count] = instance.capabilities() else { panic!("one capability: {:?}", instance.capabilities()) };
-    assert_eq!(count.input["properties"]["text"]["description"], "The text to count in.");
-    assert_eq!(count.input["required"], json!(["text"]));
+    let mut plugins = start(&[spec], 64).unwrap_or_else(|faults| panic!("{faults:?}"));
+    let offers = plugins.take_offers();
+    let [(instance, capabilities)] = &offers[..] else { panic!("one instance: {offers:?}") };
+    let [count] = &capabilities[..] else { panic!("one capability: {capabilities:?}") };
+    let input: Value = count.input.read().unwrap();
+    assert_eq!(input["properties"]["text"]["description"], "The text to count in.");
+    assert_eq!(input["required"], json!(["text"]));
     assert_eq!(count.hints.read_only, Some(true));
     let caller = Caller::new(instance, "alice");
     let counted = caller.call("words.count", r#"{"text": "to be or not to be", "min_letters": 3}"#).await;
@@ -323,12 +325,11 @@ async fn one_library_serves_under_several_names() {
             spec
         })
         .collect();
-    let plugins = start(&specs, 64).unwrap();
-    for name in ["one", "two"] {
-        let instance = plugins.get(name).unwrap();
-        let ids: Vec<_> = instance.capabilities().iter().filter_map(|capability| capability.id.as_deref()).collect();
+    let mut plugins = start(&specs, 64).unwrap();
+    for (name, (instance, capabilities)) in ["one", "two"].into_iter().zip(plugins.take_offers()) {
+        let ids: Vec<_> = capabilities.iter().filter_map(|capability| capability.id.as_deref()).collect();
         assert_eq!(ids, [format!("{name}.record.write")]);
-        let caller = Caller::new(instance, "alice");
+        let caller = Caller::new(&instance, "alice");
         caller.call(&format!("{name}.note"), r#"{"text": "here"}"#).await.unwrap();
         let record = fs::read_to_string(folder.path().join(format!("{name}.jsonl"))).unwrap();
         assert_eq!(record.lines().count(), 1);

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::authenticate::{Authenticator, Caller, Refusal, RequestHead};
@@ -15,6 +16,7 @@ use crate::call::Call;
 use crate::descriptor::{CallKind, CapabilityDescriptor, HintsDescriptor};
 use crate::document::{ErrorDocument, ErrorKind};
 use crate::error::CapabilityError;
+use crate::json::Json;
 use crate::schema;
 
 /// The capabilities of a plugin, filled by [`Plugin::capabilities`](crate::Plugin::capabilities).
@@ -22,6 +24,14 @@ pub struct Capabilities<P> {
     pub(crate) offered: Vec<Offered<P>>,
     pub(crate) namespace_configurable: bool,
     pub(crate) authenticator: Option<Box<Authenticator<P>>>,
+    schemas: Schemas,
+}
+
+/// Whether the types' schemas are wanted: an instance only serves calls, and making thousands of schemas takes long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Schemas {
+    Made,
+    LeftOut,
 }
 
 /// One capability: texts for agents, and the handler behind it. Every method gives the capability back, to go on.
@@ -72,8 +82,8 @@ where
 }
 
 impl<P: Send + Sync + 'static> Capabilities<P> {
-    pub(crate) fn new() -> Self {
-        Self { offered: Vec::new(), namespace_configurable: false, authenticator: None }
+    pub(crate) fn new(schemas: Schemas) -> Self {
+        Self { offered: Vec::new(), namespace_configurable: false, authenticator: None, schemas }
     }
 
     /// Offers a plain function under a dotted name such as `words.count`: the path by which programs call it.
@@ -183,6 +193,11 @@ impl<P: Send + Sync + 'static> Capabilities<P> {
         kind: CallKind,
         handler: Handler<P>,
     ) -> &mut Offered<P> {
+        let (input, output) = match self.schemas {
+            Schemas::Made => (schema::read_by::<I>(), schema::written_by::<O>()),
+            Schemas::LeftOut => (Value::Null, Value::Null),
+        };
+        let (input, output) = (Json::from(input), Json::from(output));
         let descriptor = CapabilityDescriptor {
             name: name.to_owned(),
             id: None,
@@ -190,8 +205,8 @@ impl<P: Send + Sync + 'static> Capabilities<P> {
             description: None,
             search_terms: Vec::new(),
             hints: HintsDescriptor::default(),
-            input: schema::read_by::<I>(),
-            output: schema::written_by::<O>(),
+            input,
+            output,
             kind,
         };
         self.offered.push_mut(Offered { descriptor, handler })

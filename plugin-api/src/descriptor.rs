@@ -5,8 +5,10 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::json::Json;
+
 /// One library, before any instance of it exists.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Descriptor {
     /// The ABI that it was built for.
     pub abi: u32,
@@ -29,8 +31,9 @@ pub struct Descriptor {
     pub capabilities: Vec<CapabilityDescriptor>,
 }
 
-/// One capability, as its author describes it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// One capability, as its author describes it. Its schemas stay text: of thousands of capabilities few are ever looked
+/// into, and read schemas take many times the room.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct CapabilityDescriptor {
     /// The dotted path by which a program calls it.
     pub name: String,
@@ -50,9 +53,9 @@ pub struct CapabilityDescriptor {
     #[serde(default)]
     pub hints: HintsDescriptor,
     /// The JSON Schema (draft 2020-12) of its arguments: an object.
-    pub input: Value,
+    pub input: Json,
     /// The JSON Schema (draft 2020-12) of its result.
-    pub output: Value,
+    pub output: Json,
     /// How it is called.
     pub kind: CallKind,
 }

@@ -11,7 +11,7 @@ use abi_stable::prefix_type::PrefixTypeTrait;
 use abi_stable::std_types::{RErr, ROk, RResult, RSlice, RStr, RVec};
 
 use crate::abi::{self, Answer, Completion, InstanceHandle, PluginRoot, PluginRootRef};
-use crate::capabilities::{Capabilities, Outcome};
+use crate::capabilities::{Capabilities, Outcome, Schemas};
 use crate::descriptor::Descriptor;
 use crate::document::{AUTHENTICATE, ErrorDocument, ErrorKind};
 use crate::instance::{Instance, panicked};
@@ -196,7 +196,7 @@ fn answer(outcome: Outcome) -> Answer {
 }
 
 fn descriptor<K: Package>() -> Descriptor {
-    let mut capabilities = Capabilities::new();
+    let mut capabilities = Capabilities::new(Schemas::Made);
     K::Plugin::capabilities(&mut capabilities);
     let mut operations = vec![abi::CALL.to_owned(), abi::HEALTH.to_owned()];
     operations.extend(capabilities.authenticator.as_ref().map(|_| AUTHENTICATE.to_owned()));

@@ -16,7 +16,7 @@ use tokio::runtime::{Builder, Runtime};
 use crate::abi;
 use crate::authenticate::{Authenticator, authenticate};
 use crate::call::{Call, Calls};
-use crate::capabilities::{Capabilities, Handler, Outcome, OutcomeFuture};
+use crate::capabilities::{Capabilities, Handler, Outcome, OutcomeFuture, Schemas};
 use crate::document::{AUTHENTICATE, CallRequest, ErrorDocument, ErrorKind, HostDocument};
 use crate::plugin::{Host, Plugin};
 
@@ -39,7 +39,7 @@ impl<P: Plugin> Instance<P> {
     pub(crate) fn create(settings: &[u8], host: &[u8]) -> Result<Self, ErrorDocument> {
         let settings: P::Settings = serde_json::from_slice(settings).map_err(unreadable("settings"))?;
         let host: HostDocument = serde_json::from_slice(host).map_err(unreadable("host's description"))?;
-        let mut capabilities = Capabilities::new();
+        let mut capabilities = Capabilities::new(Schemas::LeftOut);
         P::capabilities(&mut capabilities);
         let is_async = |handler: &Handler<P>| matches!(handler, Handler::Async(_));
         let runtime = match capabilities.offered.iter().any(|offered| is_async(&offered.handler)) {

@@ -36,6 +36,11 @@ impl Json {
         self.0.get()
     }
 
+    /// The value's JSON text, to keep.
+    pub fn into_text(self) -> Box<str> {
+        self.0.into()
+    }
+
     /// Reads the value as a type; fails where it is not of that type.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
         serde_json::from_str(self.text())
@@ -60,6 +65,13 @@ impl fmt::Debug for Json {
 impl fmt::Display for Json {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.text())
+    }
+}
+
+impl From<serde_json::Value> for Json {
+    fn from(value: serde_json::Value) -> Self {
+        // Only keys that are no strings could fail, and there are none.
+        Self(serde_json::value::to_raw_value(&value).unwrap_or_default())
     }
 }
 

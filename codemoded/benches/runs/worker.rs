@@ -19,7 +19,7 @@ pub(crate) const STARTS: [Start; 2] = [Start::Fork, Start::Exec];
 
 /// Workers of an empty catalog, started from this executable, confined as ever.
 pub(crate) fn outfit(start: Start) -> Outfit {
-    let manifest = manifest::write(std::iter::empty()).unwrap();
+    let manifest = manifest::write(&[]).unwrap();
     let manifest = Arc::new(manifest::seal(&manifest).unwrap());
     Outfit { manifest, budgets: Budgets::from(&Limits::default()), start, confine: true, discovers: false }
 }
@@ -98,7 +98,7 @@ async fn serve(worker: &mut Worker) -> Duration {
 }
 
 fn language() -> Language {
-    let bytes = Box::leak(manifest::write(std::iter::empty()).unwrap().into_boxed_slice());
+    let bytes = Box::leak(manifest::write(&[]).unwrap().into_boxed_slice());
     let language = Language::prepare(Box::leak(Box::new(Manifest::new(bytes).unwrap())), false);
     language.warm_up(Budgets::from(&Limits::default()));
     language

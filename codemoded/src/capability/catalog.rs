@@ -94,9 +94,9 @@ pub struct Registration {
     pub description: Option<String>,
     pub search_terms: Vec<String>,
     pub hints: Hints,
-    /// A JSON Schema, as is the output.
-    pub input: serde_json::Value,
-    pub output: serde_json::Value,
+    /// The JSON text of a schema, as is the output.
+    pub input: Box<str>,
+    pub output: Box<str>,
 }
 
 /// The enabled capabilities of one generation.
@@ -128,10 +128,10 @@ impl Catalog {
         }
         let mut faults = claims::collisions(&registrations);
         faults.extend(claims::unknown_ids(&registrations, disabled));
-        let mut entries = Vec::with_capacity(registrations.len());
         let rests = registrations.len() > MAX_AWAKE;
-        for registration in registrations {
-            match admit::admit(registration, rests) {
+        let mut entries = Vec::with_capacity(registrations.len());
+        for admitted in admit::all(registrations, rests) {
+            match admitted {
                 Ok(entry) => entries.push(entry),
                 Err(problems) => faults.extend(problems),
             }

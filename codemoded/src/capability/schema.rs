@@ -85,6 +85,12 @@ enum Trust {
 }
 
 impl Input {
+    /// Compiles a capability's input from its text.
+    pub fn read(text: Box<str>) -> Result<Self, Vec<SchemaFault>> {
+        let arguments = Arguments::compile(&parse(&text)?, Trust::Unchecked)?;
+        Ok(Self { text, schema: OnceLock::from(Box::new(arguments)) })
+    }
+
     /// Compiles a capability's input, and says everything that is wrong with it.
     pub fn compile(source: &Text) -> Result<Self, Vec<SchemaFault>> {
         let arguments = Arguments::compile(source, Trust::Unchecked)?;
@@ -116,6 +122,11 @@ impl Input {
         self.arguments().certain_fault(given)
     }
 
+    /// Whether binding takes no longer than reading the arguments did.
+    pub fn is_light(&self) -> bool {
+        self.schema.get().is_some_and(|arguments| arguments.schema.is_light())
+    }
+
     /// The parameters, in the order of the schema.
     pub fn parameters(&self) -> Vec<Member> {
         self.arguments().parameters().into_iter().map(|(member, _)| member).collect()
@@ -140,14 +151,21 @@ impl Input {
 
     fn arguments(&self) -> &Arguments {
         self.schema.get_or_init(|| {
-            let compiled = reread(&self.text).and_then(|source| Arguments::compile(&source, Trust::Checked).ok());
+            let compiled = parse(&self.text).and_then(|source| Arguments::compile(&source, Trust::Checked));
             // A text that cannot be compiled was never checked, and nothing binds to it.
-            Box::new(compiled.unwrap_or_else(Arguments::impossible))
+            Box::new(compiled.unwrap_or_else(|_| Arguments::impossible()))
         })
     }
 }
 
 impl Output {
+    /// Compiles a capability's output from its text.
+    pub fn read(text: Box<str>) -> Result<Self, Vec<SchemaFault>> {
+        let source = parse(&text)?;
+        let schema = Compiled::build(&source, scan(&source, Trust::Unchecked)?, None)?;
+        Ok(Self { text, schema: OnceLock::from(Box::new(schema)) })
+    }
+
     /// Compiles a capability's output, and says everything that is wrong with it.
     pub fn compile(source: &Text) -> Result<Self, Vec<SchemaFault>> {
         let schema = Compiled::build(source, scan(source, Trust::Unchecked)?, None)?;
@@ -175,6 +193,11 @@ impl Output {
         Binder::new(schema, Side::Output).bind(schema.root, &value)
     }
 
+    /// Whether checking takes no longer than reading the value did.
+    pub fn is_light(&self) -> bool {
+        self.schema.get().is_some_and(|schema| schema.is_light())
+    }
+
     pub fn shape(&self) -> Shape {
         shape::of_node(self.schema(), self.schema().root)
     }
@@ -192,11 +215,9 @@ impl Output {
 
     fn schema(&self) -> &Compiled {
         self.schema.get_or_init(|| {
-            let compiled = reread(&self.text).and_then(|source| {
-                let scan = scan(&source, Trust::Checked).ok()?;
-                Compiled::build(&source, scan, None).ok()
-            });
-            Box::new(compiled.unwrap_or_else(Compiled::impossible))
+            let compiled =
+                parse(&self.text).and_then(|source| Compiled::build(&source, scan(&source, Trust::Checked)?, None));
+            Box::new(compiled.unwrap_or_else(|_| Compiled::impossible()))
         })
     }
 }
@@ -217,6 +238,11 @@ impl Compiled {
 
     fn node(&self, id: NodeId) -> &Node {
         self.nodes.get(id.0 as usize).unwrap_or(&self.never)
+    }
+
+    /// Alternatives can multiply, and the JSON Schema library takes its time.
+    fn is_light(&self) -> bool {
+        self.residues.is_empty() && self.nodes.iter().all(|node| node.choice.is_none())
     }
 
     fn admits_null(&self, id: NodeId) -> bool {
@@ -259,8 +285,8 @@ impl Compiled {
     }
 }
 
-fn reread(text: &str) -> Option<Text> {
-    serde_json::from_str(text).ok()
+fn parse(text: &str) -> Result<Text, Vec<SchemaFault>> {
+    serde_json::from_str(text).map_err(|error| vec![SchemaFault::Unreadable(error.to_string())])
 }
 
 fn scan(source: &Text, trust: Trust) -> Result<Scan<'_>, Vec<SchemaFault>> {

@@ -85,8 +85,8 @@ pub(super) fn server_without_workers(limits: Limits) -> Server {
         description: None,
         search_terms: Vec::new(),
         hints: Hints::default(),
-        input: serde_json::json!({ "type": "object" }),
-        output: serde_json::json!({ "type": "object" }),
+        input: r#"{"type": "object"}"#.into(),
+        output: r#"{"type": "object"}"#.into(),
     };
     let catalog = Catalog::build(vec![registration], &[]).unwrap();
     let plugins = Plugins::start(&[], 1, Path::new("unused")).unwrap();

@@ -33,7 +33,7 @@ use crate::identity::SubjectId;
 pub struct Instance {
     name: Arc<str>,
     library: PathBuf,
-    descriptor: Descriptor,
+    version: String,
     routes: HashMap<String, Route>,
     running: Arc<Running>,
     slots: Arc<Slots>,
@@ -98,7 +98,8 @@ pub enum CallError {
 }
 
 impl Instance {
-    /// Starts an instance of a loaded library. The descriptor is what its probe gave.
+    /// Starts an instance of a loaded library, and gives what it offers under the names that it has here. The
+    /// descriptor is what its probe gave.
     pub(super) fn create(
         root: PluginRootRef,
         mut descriptor: Descriptor,
@@ -106,7 +107,7 @@ impl Instance {
         settings: &Value,
         host: &HostDocument,
         max_handlers: usize,
-    ) -> Result<Self, Reason> {
+    ) -> Result<(Self, Vec<CapabilityDescriptor>), Reason> {
         let json = |value: serde_json::Result<Vec<u8>>| value.map_err(|error| Reason::NotStarted(error.to_string()));
         let settings = json(serde_json::to_vec(settings))?;
         let host_json = json(serde_json::to_vec(host))?;
@@ -116,17 +117,18 @@ impl Instance {
         let routes = descriptor.capabilities.iter().zip(own_names);
         let routes =
             routes.map(|(capability, own_name)| (capability.name.clone(), Route { own_name, kind: capability.kind }));
-        Ok(Self {
+        let instance = Self {
             name: host.instance.as_str().into(),
             library: library.to_owned(),
             routes: routes.collect(),
-            descriptor,
+            version: descriptor.version,
             running: Arc::new(Running { root, handle }),
             slots: Arc::new(Slots::new(max_handlers)),
             authentications: Arc::new(Semaphore::new(max_handlers)),
             threads: Threads::new(&host.instance),
             next_number: AtomicU64::new(1),
-        })
+        };
+        Ok((instance, descriptor.capabilities))
     }
 
     /// The name under which it is configured.
@@ -139,14 +141,14 @@ impl Instance {
         &self.library
     }
 
-    /// What the library says of itself, with the names that capabilities have in this instance.
-    pub fn descriptor(&self) -> &Descriptor {
-        &self.descriptor
+    /// The version that the library gives itself.
+    pub fn version(&self) -> &str {
+        &self.version
     }
 
-    /// What it offers, unchecked: duplicates and bad schemas are the catalog's to find.
-    pub fn capabilities(&self) -> &[CapabilityDescriptor] {
-        &self.descriptor.capabilities
+    /// How many capabilities it serves.
+    pub fn offers(&self) -> usize {
+        self.routes.len()
     }
 
     /// Handlers that have not ended, abandoned ones included.

@@ -13,10 +13,13 @@ use crate::identity::Subject;
 use crate::limits::{Limit, Limits};
 use crate::plugin::{CallError, CallRequest};
 use crate::policy::{Asked, Decision, Question};
-use crate::value::{JsonError, JsonFault, Map, Value, read};
+use crate::value::{Bounds, JsonError, JsonFault, Map, Value, read};
 use tokio_util::sync::CancellationToken;
 
 use crate::worker::protocol::{CallFailure, FailureCode};
+
+/// Values up to this size are bound at once where their schema is simple: changing threads would take longer.
+const MAX_LIGHT_BYTES: usize = 16 << 10;
 
 /// Whose run a call belongs to.
 #[derive(Clone, Copy, Debug)]
@@ -60,20 +63,22 @@ impl Call<'_> {
         if !self.caller.generation.shows(self.caller.subject, &self.capability).await {
             return Err(Failure::NotFound);
         }
-        let bound = self.bind(arguments, limits)?;
+        let bound = self.bind(arguments, limits).await?;
         self.authorize(&bound).await?;
         let output = self.dispatch(bound, limits).await?;
-        self.check(&output, limits)
+        self.check(output, limits).await
     }
 
-    fn bind(&self, arguments: &[u8], limits: &Limits) -> Result<Map, Failure> {
-        let given = match read(arguments, limits.value_bounds()) {
-            Ok(Value::Map(given)) => given,
-            Ok(_) => return Err(internal(&JsonError { fault: JsonFault::Syntax, at: 0 })),
-            Err(error) => return Err(too_large(&error).unwrap_or_else(|| internal(&error))),
-        };
-        let bound = self.capability.input.bind(given);
-        bound.map_err(|diagnostic| Failure::InvalidArguments(format!("{}: {diagnostic}", self.capability.name)))
+    async fn bind(&self, arguments: &[u8], limits: &Limits) -> Result<Map, Failure> {
+        let (bounds, capability) = (limits.value_bounds(), Arc::clone(&self.capability));
+        let is_light = arguments.len() <= MAX_LIGHT_BYTES && capability.input.is_light();
+        match is_light {
+            true => bind(&capability, arguments, bounds),
+            false => {
+                let arguments = arguments.to_owned();
+                aside(move || bind(&capability, &arguments, bounds)).await?
+            }
+        }
     }
 
     async fn authorize(&self, arguments: &Map) -> Result<(), Failure> {
@@ -108,28 +113,20 @@ impl Call<'_> {
         instance.call(request).await.map_err(|error| self.failed(error))
     }
 
-    fn check(&self, output: &[u8], limits: &Limits) -> Result<Vec<u8>, Failure> {
-        let output = match read(output, limits.value_bounds()) {
-            Ok(output) => output,
-            Err(error) => {
-                return Err(too_large(&error).unwrap_or_else(|| self.wrong_output(&error)));
-            }
-        };
-        match self.capability.output.check(output) {
-            Ok(checked) => Ok(checked.to_json().into_bytes()),
-            Err(diagnostic) => Err(self.wrong_output(&diagnostic)),
+    async fn check(&self, output: Vec<u8>, limits: &Limits) -> Result<Vec<u8>, Failure> {
+        let (bounds, capability) = (limits.value_bounds(), Arc::clone(&self.capability));
+        let is_light = output.len() <= MAX_LIGHT_BYTES && capability.output.is_light();
+        match is_light {
+            true => check(&capability, &output, bounds),
+            false => aside(move || check(&capability, &output, bounds)).await?,
         }
-    }
-
-    fn wrong_output(&self, fault: &dyn std::fmt::Display) -> Failure {
-        let (capability, plugin) = (&self.capability.name, &self.capability.plugin);
-        tracing::error!(%capability, %plugin, %fault, "the handler's output is not what its schema says");
-        Failure::Capability(None)
     }
 
     fn failed(&self, error: CallError) -> Failure {
         match error {
             CallError::Published(message) => Failure::Capability(Some(message)),
+            // A call ends with its run; which of the two had the time is told by the clock.
+            CallError::TimedOut if Instant::now() >= self.caller.deadline => Failure::Limit(Limit::MaxExecutionTime),
             CallError::TimedOut => Failure::Limit(Limit::MaxCallTime),
             CallError::Busy => Failure::Limit(Limit::MaxHandlers),
             CallError::Private(_) | CallError::Panic(_) | CallError::Cancelled | CallError::Malformed(_) => {
@@ -139,6 +136,38 @@ impl Call<'_> {
             }
         }
     }
+}
+
+/// Does what may take long on a thread where nobody else waits. The run's deadline does not wait for it either.
+async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Failure> {
+    tokio::task::spawn_blocking(work).await.map_err(|panic| internal(&panic))
+}
+
+fn bind(capability: &Capability, arguments: &[u8], bounds: Bounds) -> Result<Map, Failure> {
+    let given = match read(arguments, bounds) {
+        Ok(Value::Map(given)) => given,
+        Ok(_) => return Err(internal(&JsonError { fault: JsonFault::Syntax, at: 0 })),
+        Err(error) => return Err(too_large(&error).unwrap_or_else(|| internal(&error))),
+    };
+    let bound = capability.input.bind(given);
+    bound.map_err(|diagnostic| Failure::InvalidArguments(format!("{}: {diagnostic}", capability.name)))
+}
+
+fn check(capability: &Capability, output: &[u8], bounds: Bounds) -> Result<Vec<u8>, Failure> {
+    let output = match read(output, bounds) {
+        Ok(output) => output,
+        Err(error) => return Err(too_large(&error).unwrap_or_else(|| wrong_output(capability, &error))),
+    };
+    match capability.output.check(output) {
+        Ok(checked) => Ok(checked.to_json().into_bytes()),
+        Err(diagnostic) => Err(wrong_output(capability, &diagnostic)),
+    }
+}
+
+fn wrong_output(capability: &Capability, fault: &dyn std::fmt::Display) -> Failure {
+    let (name, plugin) = (&capability.name, &capability.plugin);
+    tracing::error!(capability = %name, %plugin, %fault, "the handler's output is not what its schema says");
+    Failure::Capability(None)
 }
 
 fn too_large(error: &JsonError) -> Option<Failure> {

@@ -41,7 +41,7 @@ pub struct Entry<'a> {
 pub struct ManifestError;
 
 /// Writes a manifest of names, which must be in ascending byte order, and their input schemas.
-pub fn write<'a>(entries: impl ExactSizeIterator<Item = (&'a str, String)>) -> Result<Vec<u8>, ManifestError> {
+pub fn write(entries: &[(&str, &str)]) -> Result<Vec<u8>, ManifestError> {
     let count = entries.len();
     let number = |value: usize| u32::try_from(value).map_err(|_| ManifestError);
     let mut table = Vec::with_capacity(HEADER_BYTES + count * ENTRY_BYTES);
@@ -49,8 +49,8 @@ pub fn write<'a>(entries: impl ExactSizeIterator<Item = (&'a str, String)>) -> R
     table.extend_from_slice(&number(count)?.to_le_bytes());
     let mut texts = Vec::new();
     let start = HEADER_BYTES + count * ENTRY_BYTES;
-    for (name, schema) in entries {
-        for text in [name, &schema] {
+    for &(name, schema) in entries {
+        for text in [name, schema] {
             table.extend_from_slice(&number(start + texts.len())?.to_le_bytes());
             table.extend_from_slice(&number(text.len())?.to_le_bytes());
             texts.extend_from_slice(text.as_bytes());

@@ -16,8 +16,10 @@ fn registration(name: &str) -> Registration {
         description: None,
         search_terms: Vec::new(),
         hints: Hints::default(),
-        input: json!({ "type": "object", "properties": { "key": { "type": "string" } }, "required": ["key"] }),
-        output: json!({ "type": "object" }),
+        input: json!({ "type": "object", "properties": { "key": { "type": "string" } }, "required": ["key"] })
+            .to_string()
+            .into(),
+        output: json!({ "type": "object" }).to_string().into(),
     }
 }
 
@@ -39,7 +41,9 @@ fn check_fault(broken: Registration, expected: &str) {
 fn a_name_has_two_or_more_identifiers_and_a_root_of_its_own() {
     let needed = "is no capability name: two or more identifiers joined by dots are needed";
     check_fault(registration("lookup"), &format!("`lookup` {needed}"));
-    check_fault(registration("sample.for"), &format!("`sample.for` {needed}"));
+    check_fault(registration("sample.f-r"), &format!("`sample.f-r` {needed}"));
+    let reserved = "`sample.for` is no capability name: `for` is a reserved word of the language";
+    check_fault(registration("sample.for"), reserved);
     let reserved = "is a name of the language, so no capability's name may begin with it";
     check_fault(registration("json.lookup"), &format!("`json` {reserved}"));
     check_fault(registration("main.lookup"), &format!("`main` {reserved}"));
@@ -92,8 +96,10 @@ fn texts_have_bounds() {
 fn a_search_result_fits_an_answer() {
     let properties: serde_json::Map<_, _> =
         (0..5_000).map(|number| (format!("property_number_{number}"), json!({ "type": "string" }))).collect();
-    let broken =
-        Registration { input: json!({ "type": "object", "properties": properties }), ..registration("sample.broken") };
+    let broken = Registration {
+        input: json!({ "type": "object", "properties": properties }).to_string().into(),
+        ..registration("sample.broken")
+    };
     let [fault] = &faults(vec![broken], &[])[..] else { panic!("one fault is due") };
     assert!(fault.contains("do not fit into an answer of 65536"), "{fault}");
 }
@@ -102,8 +108,8 @@ fn a_search_result_fits_an_answer() {
 fn faults_are_reported_together() {
     let broken = |name: &str| Registration {
         summary: String::new(),
-        input: json!({ "type": "string" }),
-        output: json!(7),
+        input: json!({ "type": "string" }).to_string().into(),
+        output: "7".into(),
         ..registration(name)
     };
     let faults = faults(

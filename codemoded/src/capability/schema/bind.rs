@@ -82,6 +82,7 @@ impl<'s> Binder<'s> {
 
     /// The allowed value that this one is. A number comes out as the schema writes it, `1` for `1.0`.
     fn pick<'v>(&self, node: &Node, allowed: &'v [Value], value: &'v Value) -> Result<&'v Value, Diagnostic> {
+        self.spend(comparing(allowed))?;
         let listed = node.types.has(Types::of(value)).then(|| allowed.iter().find(|allowed| equal(allowed, value)));
         match listed.flatten() {
             Some(number @ (Value::Int(_) | Value::Float(_))) if node.types.has(Types::of(number)) => Ok(number),
@@ -274,6 +275,12 @@ pub(super) fn extra_nodes(extra: &Extra, name: &str) -> Vec<NodeId> {
     nodes
 }
 
+/// The steps of comparing a value with each of these.
+pub(super) fn comparing(allowed: &[Value]) -> u64 {
+    const COMPARISONS_OF_A_STEP: u64 = 16;
+    allowed.len() as u64 / COMPARISONS_OF_A_STEP
+}
+
 /// The allowed values in words, `None` last.
 fn one_of(node: &Node, allowed: &[Value]) -> Vec<String> {
     const MAX_SHOWN: usize = 12;
@@ -305,9 +312,5 @@ fn range_in_words(min: Option<&Bound>, max: Option<&Bound>, value: &Value) -> St
 
 fn has_twins(items: &[Value]) -> bool {
     let mut seen = std::collections::HashSet::with_capacity(items.len());
-    items.iter().any(|item| {
-        let mut text = String::new();
-        identity(item, &mut text);
-        !seen.insert(text)
-    })
+    items.iter().any(|item| !seen.insert(identity(item)))
 }

@@ -1,7 +1,7 @@
 //! Which alternative of a choice a value takes, and which one's fault to report where it takes none.
 
 use super::Compiled;
-use super::bind::Binder;
+use super::bind::{Binder, comparing};
 use super::diagnostic::{Diagnostic, Problem, Step};
 use super::node::{Choice, Node, NodeId, Types};
 use super::number::equal;
@@ -12,6 +12,8 @@ pub(super) fn bind(binder: &Binder<'_>, choice: &Choice, value: &Value) -> Resul
     let mut bound = None;
     let mut faults = Vec::new();
     for variant in &choice.variants {
+        let allowed = &binder.schema.node(*variant).values;
+        binder.spend(allowed.as_ref().map_or(0, |allowed| comparing(allowed)))?;
         if !may_fit(binder, *variant, value) {
             continue;
         }

@@ -174,6 +174,8 @@ impl<'s> Compiler<'s> {
                     let residue = self.residue(id);
                     node.residues.push(residue);
                 }
+                let listed = members.get("enum").and_then(Value::as_array).map_or(0, Vec::len);
+                self.spend(listed);
                 rules::apply(node, members);
                 objects.push(members);
             }

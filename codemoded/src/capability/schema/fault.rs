@@ -6,6 +6,8 @@ use super::text::PatternError;
 /// One fault of a schema. `at` is the JSON pointer of the subschema, empty for the whole.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum SchemaFault {
+    #[error("schema: cannot be read: {0}")]
+    Unreadable(String),
     #[error("schema at `{at}`: keyword `{keyword}` is not supported")]
     Unsupported { at: String, keyword: String },
     #[error("schema at `{at}`: keyword `{keyword}` must be {expected}")]

@@ -1,9 +1,11 @@
 //! The compiled law of one place in a value: everything that must hold there, with all `$ref`s and `allOf`s already
 //! joined. Nodes refer to each other by number, so that a recursive schema is a cycle of numbers.
 
+use std::collections::HashSet;
+
 use indexmap::IndexMap;
 
-use super::number::Bound;
+use super::number::{Bound, identity};
 use super::residue::ResidueId;
 use super::text::{Format, Pattern};
 use crate::value::Value;
@@ -179,10 +181,10 @@ impl Node {
     /// Narrows the allowed values to those in both lists.
     pub(super) fn allow_only(&mut self, values: Vec<Value>) {
         self.values = Some(match self.values.take() {
-            Some(known) => known
-                .into_iter()
-                .filter(|value| values.iter().any(|other| super::number::equal(value, other)))
-                .collect(),
+            Some(known) => {
+                let identities: HashSet<String> = values.iter().map(identity).collect();
+                known.into_iter().filter(|value| identities.contains(&identity(value))).collect()
+            }
             None => values,
         });
     }

@@ -92,7 +92,13 @@ pub(super) fn equal(a: &Value, b: &Value) -> bool {
 }
 
 /// A text that two values share exactly where they are [`equal`].
-pub(super) fn identity(value: &Value, out: &mut String) {
+pub(super) fn identity(value: &Value) -> String {
+    let mut text = String::new();
+    identify(value, &mut text);
+    text
+}
+
+fn identify(value: &Value, out: &mut String) {
     match value {
         Value::Float(float) if float.get().trunc() == float.get() => {
             // `-0.0` is zero.
@@ -101,7 +107,7 @@ pub(super) fn identity(value: &Value, out: &mut String) {
         Value::List(items) => {
             out.push('[');
             for item in items {
-                identity(item, out);
+                identify(item, out);
                 out.push(',');
             }
             out.push(']');
@@ -112,7 +118,7 @@ pub(super) fn identity(value: &Value, out: &mut String) {
             out.push('{');
             for (key, member) in sorted {
                 let _ = write!(out, "{key:?}:");
-                identity(member, out);
+                identify(member, out);
                 out.push(',');
             }
             out.push('}');

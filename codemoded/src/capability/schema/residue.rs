@@ -72,6 +72,10 @@ impl Residues {
         validators.collect::<Result<_, _>>().map(Self)
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Whether the value meets the subschemas of these numbers.
     pub(super) fn check(&self, ids: &[ResidueId], side: Side, value: &Value) -> Result<(), Diagnostic> {
         if ids.is_empty() {

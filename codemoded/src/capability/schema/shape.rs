@@ -14,6 +14,8 @@ use crate::value::Value;
 const MAX_DEPTH: usize = 8;
 /// How many places one shape names before it says `any`.
 const MAX_PLACES: usize = 300;
+/// How many values one shape lists before it names their types instead.
+const MAX_VALUES: usize = 1_000;
 
 /// A type.
 #[derive(Clone, Debug, PartialEq)]
@@ -194,11 +196,12 @@ struct Builder<'s> {
     /// The nodes that the current one lies in.
     within: Vec<NodeId>,
     places_left: usize,
+    values_left: usize,
 }
 
 impl<'s> Builder<'s> {
     fn new(schema: &'s Compiled) -> Self {
-        Self { schema, within: Vec::new(), places_left: MAX_PLACES }
+        Self { schema, within: Vec::new(), places_left: MAX_PLACES, values_left: MAX_VALUES }
     }
 
     fn node(&mut self, id: NodeId) -> Shape {
@@ -223,7 +226,9 @@ impl<'s> Builder<'s> {
 
     fn single(&mut self, node: &Node) -> Shape {
         if let Some(values) = &node.values {
-            return of_values(node, values);
+            let values_left = self.values_left.checked_sub(values.len());
+            self.values_left = values_left.unwrap_or(self.values_left);
+            return of_values(node, values, values_left.is_some());
         }
         if node.types == Types::ALL {
             return Shape::Any;
@@ -290,9 +295,13 @@ impl<'s> Builder<'s> {
     }
 }
 
-fn of_values(node: &Node, values: &[Value]) -> Shape {
+fn of_values(node: &Node, values: &[Value], are_listed: bool) -> Shape {
     let possible = values.iter().filter(|value| node.types.has(Types::of(value)));
     Shape::union(possible.map(|value| match value {
+        Value::Bool(_) if !are_listed => Shape::Bool,
+        Value::Int(_) if !are_listed && !node.floats => Shape::Int,
+        Value::Int(_) | Value::Float(_) if !are_listed => Shape::Float,
+        Value::Str(_) if !are_listed => Shape::Str,
         Value::Null => Shape::Null,
         Value::List(_) => Shape::List(Box::new(Shape::Any)),
         Value::Map(_) => Shape::Dict(Box::new(Shape::Any)),

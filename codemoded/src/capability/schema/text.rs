@@ -1,6 +1,7 @@
 //! What a string must look like: patterns on a linear-time engine, and the formats that JSON Schema defines.
 
-use std::sync::{Arc, OnceLock};
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 
 use jsonschema::{Draft, Validator};
 use regex::{Regex, RegexBuilder};
@@ -14,6 +15,16 @@ const CHEAP_PATTERN_SIZE: usize = 32 << 10;
 
 /// The most bytes of a pattern's text.
 const MAX_PATTERN_BYTES: usize = 4096;
+
+/// How many patterns' verdicts are kept, and of patterns of which length.
+const MAX_VERDICTS: usize = 10_000;
+const MAX_VERDICT_BYTES: usize = 256;
+
+/// Verdicts on patterns, for the capabilities of a large catalog repeat a few, and building automata is most of the
+/// time that such a catalog takes to compile. Full, it keeps what it has.
+static VERDICTS: LazyLock<Mutex<HashMap<Box<str>, Verdict>>> = LazyLock::new(Mutex::default);
+
+type Verdict = Result<Cost, PatternError>;
 
 /// A regular expression of ECMA 262, translated; it matches anywhere in the text.
 #[derive(Clone, Debug)]
@@ -46,8 +57,21 @@ impl Pattern {
         Self { source: source.into(), regex: Arc::default() }
     }
 
-    /// Builds the automaton, to see that it can be built, and says whether that was dear.
-    pub(super) fn check(source: &str) -> Result<Cost, PatternError> {
+    /// Says whether the automaton can be built, and whether building it is dear.
+    pub(super) fn check(source: &str) -> Verdict {
+        let verdicts = || VERDICTS.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = verdicts().get(source).copied() {
+            return known;
+        }
+        let verdict = Self::try_out(source);
+        let mut verdicts = verdicts();
+        if verdicts.len() < MAX_VERDICTS && source.len() <= MAX_VERDICT_BYTES {
+            verdicts.insert(source.into(), verdict);
+        }
+        verdict
+    }
+
+    fn try_out(source: &str) -> Verdict {
         match build(source, CHEAP_PATTERN_SIZE) {
             Ok(_) => Ok(Cost::Cheap),
             Err(PatternError::TooLarge) => build(source, PATTERN_SIZE_LIMIT).map(|_| Cost::Dear),
