@@ -5,6 +5,7 @@ mod compiling;
 mod notation;
 mod properties;
 mod suite;
+mod texts;
 
 use serde_json::{Value as Text, json};
 
