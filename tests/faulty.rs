@@ -34,7 +34,7 @@ const CALLS: [(&str, &str); 18] = [
 #[test]
 fn no_misbehaviour_of_a_handler_stops_the_daemon() {
     for how in ["exec", "fork"] {
-        let rest = format!("[workers]\nstart = \"{how}\"\n[limits]\nmax_call_time = \"300ms\"\n{}", faulty());
+        let rest = format!("[workers]\nstart = \"{how}\"\n[limits]\nmax_call_time = \"800ms\"\n{}", faulty());
         let daemon = Daemon::start(&allow_all(&rest));
         for (call, text) in CALLS {
             let answer = daemon.main(&format!("return faulty.{call}"));

@@ -275,7 +275,8 @@ fn a_worker_that_is_never_ready_is_given_up() {
         (format!("bytes={} wait", hex(&not_ready[0])), "the probe run failed: the worker spoke out of turn"),
         (format!("bytes={} wait", hex(&not_ready[1])), "the probe run failed: the worker sent nonsense"),
         (format!("bytes={} wait", hex(&not_ready[2])), "the probe run failed: the worker sent nonsense"),
-        ("leave=0".to_owned(), "the probe run failed: the worker hung up"),
+        // It may be gone before it is told anything.
+        ("leave=0".to_owned(), "the probe run failed: "),
         // Two clocks of five seconds run, the start's and the probe's.
         ("wait".to_owned(), "the probe run "),
     ] {

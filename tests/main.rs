@@ -8,9 +8,9 @@
 )]
 
 mod attempt;
+mod capacity;
 mod certain;
 mod clients;
-mod capacity;
 mod commands;
 mod confinement;
 mod conformance;
@@ -28,13 +28,13 @@ mod identity;
 mod job;
 mod language;
 mod limits;
+mod office;
 mod policy;
 mod requests;
 mod sessions;
 mod slow;
 mod soak;
 mod starlark;
-mod office;
 mod start;
 mod stdio;
 mod stream;
