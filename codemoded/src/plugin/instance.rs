@@ -34,6 +34,7 @@ pub struct Instance {
     name: Arc<str>,
     library: PathBuf,
     version: String,
+    authenticates: bool,
     routes: HashMap<String, Route>,
     running: Arc<Running>,
     slots: Arc<Slots>,
@@ -121,6 +122,7 @@ impl Instance {
             name: host.instance.as_str().into(),
             library: library.to_owned(),
             routes: routes.collect(),
+            authenticates: descriptor.operations.iter().any(|operation| operation == AUTHENTICATE),
             version: descriptor.version,
             running: Arc::new(Running { root, handle }),
             slots: Arc::new(Slots::new(max_handlers)),
@@ -200,7 +202,7 @@ impl Instance {
 impl Instance {
     /// Whether it can say who is calling.
     pub fn authenticates(&self) -> bool {
-        self.descriptor.operations.iter().any(|operation| operation == AUTHENTICATE)
+        self.authenticates
     }
 
     /// Asks who sent a request, and gives the JSON text of the answer. Where all handlers are busy, it waits for one.
