@@ -347,8 +347,8 @@ fn all_faults_of_a_file_are_told_in_its_order() {
          \"rego\"`, or say `mode = \"allow-all\"` if every caller may do everything\n\
          codemode.toml:1:16: plugin_dirs[0]: expected a string, found an integer\n\
          codemode.toml:1:19: plugin_dirs[1]: no folder at `elsewhere`\n\
-         codemode.toml:3:10: server.listen: `here` is no address and port; write an IP address and a port, such as \
-         \"127.0.0.1:8787\"\n\
+         codemode.toml:3:10: server.listen: `here` is no address; write an IP address and a port, such as \
+         \"127.0.0.1:8787\", \"unix:\" and a path, or \"systemd\"\n\
          codemode.toml:4:1: server.paht: unknown key; did you mean `path`?\n\
          codemode.toml:5:2: identity.subject: missing; set the name that every caller has, such as `subject = \
          \"local\"`\n\
@@ -400,8 +400,8 @@ fn a_fault_of_a_variable_or_flag_names_it() {
         .is_refused(
             "CODEMODE_LIMITS__MAX_NATIVE_CALLS: limits.max_native_calls: `0` must be between 1 and 1000000000\n\
              CODEMODE_SERVER__LISEN: server.lisen: unknown key; did you mean `listen`?\n\
-             --listen: server.listen: `here` is no address and port; write an IP address and a port, such as \
-             \"127.0.0.1:8787\"",
+             --listen: server.listen: `here` is no address; write an IP address and a port, such as \
+             \"127.0.0.1:8787\", \"unix:\" and a path, or \"systemd\"",
         );
 }
 
