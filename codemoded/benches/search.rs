@@ -29,7 +29,7 @@ fn main() {
     let queries = queries();
     let limits = Limits::default();
     let (policy, subject) = (policy(), Subject::new(SubjectId::new("ada").unwrap()));
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     println!("{} queries, {ROUNDS} rounds, times in microseconds", queries.len());
     for size in SIZES {
         let samples = samples(size);
