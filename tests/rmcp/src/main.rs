@@ -77,6 +77,12 @@ async fn walk(peer: &Peer<RoleClient>, word: &Notify) -> Result<(), Failure> {
     assert!(text.contains("unknown argument") && text.contains("did you mean"), "{text}");
     done("error");
 
+    // Word of the runs before says nothing of this one.
+    tokio::select! {
+        biased;
+        () = word.notified() => {}
+        () = std::future::ready(()) => {}
+    }
     let request = ClientRequest::CallToolRequest(CallToolRequest::new(parameters("execute", json!({ "source": LONG }))));
     let request = peer.send_cancellable_request(request, PeerRequestOptions::no_options()).await?;
     word.notified().await;
