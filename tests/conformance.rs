@@ -102,7 +102,8 @@ fn read(folder: &Path) -> Found {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_str().unwrap().strip_prefix("server-").unwrap();
         let checks = fs::read_to_string(path.join("checks.json")).unwrap();
-        found.insert(name[..name.len() - TIME].to_owned(), serde_json::from_str(&checks).unwrap());
+        let (scenario, _) = name.split_at(name.len() - TIME);
+        found.insert(scenario.to_owned(), serde_json::from_str(&checks).unwrap());
     }
     found
 }
