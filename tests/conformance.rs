@@ -96,7 +96,7 @@ impl Suite {
 
 /// One folder a scenario, named for it and for the time.
 fn read(folder: &Path) -> Found {
-    const TIME: usize = "-2026-11-30T08-07-51-210Z".len();
+    const TIME: usize = "-2026-01-31T08-07-51-210Z".len();
     let mut found = Found::new();
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
