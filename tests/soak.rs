@@ -189,7 +189,7 @@ fn soaked(how: &str) {
     // A good run must not be late on a machine that is busy for a while, and an endless one costs its whole time.
     let (runs, seconds) = if std::env::var_os("CODEMODE_SOAK").is_some() { (20_000, 15) } else { (500, 5) };
     let config = format!(
-        "[workers]\nready = {READY}\nstart = \"{how}\"\n[limits]\nmax_execution_steps = 1000000000000\n\
+        "[rates]\nrequests_per_minute = 1000000\n[workers]\nready = {READY}\nstart = \"{how}\"\n[limits]\nmax_execution_steps = 1000000000000\n\
          max_execution_time = \"{seconds}s\"\nmax_queued_executions = 256\nmax_concurrent_executions = {SLOTS}\n{}",
         plugin("words", &faulty_example("words"), "")
     );

@@ -107,7 +107,7 @@ fn configuration(libraries: &Path) -> String {
         "[server]\nlisten = \"127.0.0.1:0\"\n[identity]\nmode = \"static\"\nsubject = \"fuzz\"\n\
          [policy]\nmode = \"allow-all\"\n[workers]\nready = 2\nstart = \"fork\"\n\
          [catalog]\ndisabled = {:?}\n\
-         [limits]\nmax_concurrent_executions = 1\nmax_execution_time = \"1s\"\nmax_worker_memory = \"64MiB\"\n\
+         [rates]\nrequests_per_minute = 1000000\n[limits]\nmax_concurrent_executions = 1\nmax_execution_time = \"1s\"\nmax_worker_memory = \"64MiB\"\n\
          [[plugins]]\nname = \"records\"\nlibrary = \"{libraries}/libcodemode_records.so\"\n\
          config = {{ database = \"records.db\" }}\n\
          [[plugins]]\nname = \"faulty\"\nlibrary = \"{libraries}/libcodemode_faulty.so\"\n",
