@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -264,6 +265,23 @@ impl Daemon {
         let answer = text.lines().filter_map(|line| line.strip_prefix("data: ")).next_back().filter(|_| is_stream);
         (response.status().as_u16(), answer.map_or(text.clone(), str::to_owned))
     }
+}
+
+/// Sends a program with these further header lines, and leaves the connection open.
+pub(crate) fn send(daemon: &Daemon, headers: &str, source: &str) -> TcpStream {
+    let address = daemon.url.strip_prefix("http://").unwrap().strip_suffix("/mcp").unwrap();
+    let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": { "name": "execute", "arguments": { "source": source } } });
+    let body = call.to_string();
+    let mut socket = TcpStream::connect(address).unwrap();
+    write!(
+        socket,
+        "POST /mcp HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\n{headers}\
+         accept: application/json, text/event-stream\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    )
+    .unwrap();
+    socket
 }
 
 /// A program whose `main` has this body.

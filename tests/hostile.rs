@@ -1,13 +1,11 @@
 //! Programs that would not end, and callers that go away: the answer is out at the deadline, nobody is left, and the
 //! next run works.
 
-use std::io::Write;
-use std::net::TcpStream;
 use std::time::Duration;
 
 use serde_json::json;
 
-use crate::harness::{Daemon, allow_all, by_hand, by_header, main_of, program, until};
+use crate::harness::{Daemon, allow_all, by_hand, by_header, main_of, program, send, until};
 
 const TIME: &str = "resource limit exceeded: max_execution_time";
 const MEMORY: &str = "resource limit exceeded: max_worker_memory";
@@ -78,18 +76,7 @@ fn nothing_outlives_its_deadline() {
 
 /// Sends a program and hangs up once a worker serves it.
 fn hang_up(daemon: &Daemon, source: &str, headers: &str, serves: impl FnMut() -> bool) {
-    let address = daemon.url.strip_prefix("http://").unwrap().strip_suffix("/mcp").unwrap();
-    let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call",
-        "params": { "name": "execute", "arguments": { "source": source } } });
-    let body = call.to_string();
-    let mut socket = TcpStream::connect(address).unwrap();
-    write!(
-        socket,
-        "POST /mcp HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\n{headers}\
-         accept: application/json, text/event-stream\r\ncontent-length: {}\r\n\r\n{body}",
-        body.len()
-    )
-    .unwrap();
+    let _open = send(daemon, headers, source);
     until("the run has its worker", serves);
 }
 

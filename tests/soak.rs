@@ -7,15 +7,11 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write;
-use std::net::TcpStream;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use serde_json::json;
-
-use crate::harness::{Daemon, by_hand, by_header_as, faulty_example, intruder, main_of, plugin, program, until};
+use crate::harness::{Daemon, by_hand, by_header_as, faulty_example, intruder, main_of, plugin, program, send, until};
 
 const CLIENTS: usize = 64;
 const SLOTS: usize = 8;
@@ -86,24 +82,6 @@ impl Kind {
     }
 }
 
-/// Sends a program and leaves the connection open.
-fn send(daemon: &Daemon, subject: &str, source: &str) -> TcpStream {
-    let address = daemon.url.strip_prefix("http://").unwrap().strip_suffix("/mcp").unwrap();
-    let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call",
-        "params": { "name": "execute", "arguments": { "source": source } } });
-    let body = call.to_string();
-    let mut socket = TcpStream::connect(address).unwrap();
-    write!(
-        socket,
-        "POST /mcp HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-type: application/json\r\n{}\
-         accept: application/json, text/event-stream\r\ncontent-length: {}\r\n\r\n{body}",
-        by_hand(subject),
-        body.len()
-    )
-    .unwrap();
-    socket
-}
-
 /// A number for each run, spread evenly and the same every time.
 fn scattered(run: usize) -> u64 {
     (run as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40
@@ -117,7 +95,7 @@ fn soak(daemon: &Daemon, runs: std::ops::Range<usize>) -> BTreeMap<Kind, usize> 
         let kind = Kind::of(run);
         let (subject, source) = (kind.subject(run), kind.source(run));
         if kind == Kind::HangUp {
-            let socket = send(daemon, &subject, &source);
+            let socket = send(daemon, &by_hand(&subject), &source);
             // The moment is the point: nothing could be waited for.
             std::thread::sleep(Duration::from_micros(scattered(run) % 40_000));
             drop(socket);
@@ -179,7 +157,7 @@ impl Holdings {
 fn every_slot_is_there(daemon: &Daemon) {
     let at_rest = daemon.children().len();
     let source = Kind::Endless.source(0);
-    let held: Vec<_> = (0..SLOTS).map(|run| send(daemon, &format!("good-{}", run % 4), &source)).collect();
+    let held: Vec<_> = (0..SLOTS).map(|run| send(daemon, &by_hand(&format!("good-{}", run % 4)), &source)).collect();
     until("every slot has its worker", || daemon.children().len() == at_rest + SLOTS);
     drop(held);
     until("every slot is free again", || daemon.children().len() == at_rest);
