@@ -104,3 +104,13 @@ fn check_says_what_was_loaded() {
         assert!(printed.contains(part), "{part} in:\n{printed}");
     }
 }
+
+#[test]
+fn a_log_that_is_no_terminal_has_no_colours() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("codemode.toml"), allow_all(&records())).unwrap();
+    fs::write(folder.path().join("one.star"), "def main():\n    return 1\n").unwrap();
+    let (code, _, log) = run(&["run", "one.star"], folder.path());
+    assert_eq!(code, 0, "{log}");
+    assert!(log.contains("run returned") && !log.contains('\u{1b}'), "{log:?}");
+}

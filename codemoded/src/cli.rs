@@ -6,7 +6,7 @@ mod token;
 use std::error::Error;
 use std::fmt::Write as _;
 use std::fs::File;
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
@@ -187,7 +187,9 @@ fn carry_out(arguments: Arguments) -> Result<(), CommandError> {
         None => None,
     };
     let filter = EnvFilter::try_new(&arguments.log).map_err(CommandError::Log)?;
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    // A file and a journal take no colours.
+    log.with_ansi(std::io::stderr().is_terminal()).init();
     let listen = arguments.listen.map(|value| Flag { name: "--listen".into(), key: "server.listen".into(), value });
     let sources = Sources::new(arguments.config, std::env::vars_os(), listen);
     let transport = if arguments.stdio { Transport::Stdio } else { Transport::Http };
