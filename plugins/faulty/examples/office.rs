@@ -15,6 +15,7 @@ use std::sync::{Mutex, PoisonError};
 use codemode_plugin_api::prelude::*;
 use operations::Operation;
 use records::Office;
+use untyped::Making;
 
 /// Names with summaries and search terms: those on which search is measured.
 const TEXTS: &str = include_str!("../../../tests/search/catalogs/office.json");
@@ -33,12 +34,13 @@ impl Plugin for Suite {
         let texts: BTreeMap<String, (String, String)> = serde_json::from_str(TEXTS).unwrap_or_default();
         for (name, (summary, terms)) in &texts {
             let Some(operation) = Operation::of(name, &office) else { continue };
-            let Some(schemas) = operation.schemas(&office) else { continue };
+            let Some((input, output)) = operation.schemas(&office) else { continue };
+            let (input, output): (Making, Making) = (Box::new(|| input), Box::new(|| output));
             let own = operation.clone();
             let answer = move |suite: &Self, given| {
                 own.perform(&mut suite.0.lock().unwrap_or_else(PoisonError::into_inner), given)
             };
-            let offered = untyped::offer(c, name, schemas, answer);
+            let offered = untyped::offer(c, name, (input, output), answer);
             offered.summary(summary).terms(terms.split(", "));
             match operation.reads() {
                 true => offered.read_only(),

@@ -3,7 +3,7 @@
 use codemode_plugin_api::prelude::*;
 use serde_json::{Value, json};
 
-use crate::untyped::{self, Members};
+use crate::untyped::{self, Making, Members};
 
 const SERVICES: [&str; 20] = [
     "compute",
@@ -94,8 +94,9 @@ pub(crate) fn offer<P: Send + Sync + 'static>(c: &mut Capabilities<P>, count: us
     for number in 0..count.min(MOST) {
         let words = Words::of(number);
         let name = format!("{}.{}.{}", words.service, words.thing, words.verb);
-        let schemas = (words.input(), words.output());
-        let offered = untyped::offer(c, &name, schemas, move |_, given| Ok(Words::of(number).answer(&given)));
+        let input: Making = Box::new(move || Words::of(number).input());
+        let output: Making = Box::new(move || Words::of(number).output());
+        let offered = untyped::offer(c, &name, (input, output), move |_, given| Ok(Words::of(number).answer(&given)));
         offered.summary(&words.sentence());
         offered.terms([words.thing, words.service]);
         if words.reads() {

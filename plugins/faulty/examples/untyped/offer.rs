@@ -22,10 +22,17 @@ struct Arguments(Members);
 #[serde(transparent)]
 struct Outcome(Value);
 
+/// Makes a schema when it is asked for, which an instance that only serves calls never does.
+pub(crate) type Making = Box<dyn FnOnce() -> Value>;
+
 #[derive(Default)]
 struct Schemas {
-    input: Value,
-    output: Value,
+    input: Option<Making>,
+    output: Option<Making>,
+}
+
+fn made(making: Option<Making>) -> Schema {
+    making.and_then(|make| Schema::try_from(make()).ok()).unwrap_or_default()
 }
 
 thread_local! {
@@ -38,7 +45,7 @@ impl JsonSchema for Arguments {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        CURRENT.with_borrow_mut(|schemas| Schema::try_from(schemas.input.take()).unwrap_or_default())
+        made(CURRENT.with_borrow_mut(|schemas| schemas.input.take()))
     }
 }
 
@@ -48,7 +55,7 @@ impl JsonSchema for Outcome {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        CURRENT.with_borrow_mut(|schemas| Schema::try_from(schemas.output.take()).unwrap_or_default())
+        made(CURRENT.with_borrow_mut(|schemas| schemas.output.take()))
     }
 }
 
@@ -56,9 +63,9 @@ impl JsonSchema for Outcome {
 pub(crate) fn offer<'c, P: Send + Sync + 'static>(
     c: &'c mut Capabilities<P>,
     name: &str,
-    (input, output): (Value, Value),
+    (input, output): (Making, Making),
     answer: impl Fn(&P, Members) -> Result<Value, CapabilityError> + Send + Sync + 'static,
 ) -> &'c mut Offered<P> {
-    CURRENT.set(Schemas { input, output });
+    CURRENT.set(Schemas { input: Some(input), output: Some(output) });
     c.add(name, move |plugin: &P, _: &Call, given: Arguments| answer(plugin, given.0).map(Outcome))
 }
