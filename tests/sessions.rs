@@ -1,11 +1,12 @@
 //! Sessions of the handshake revisions, where they are configured: whose they are, what they change, and how they end.
 
 use std::fs;
+use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::harness::{Daemon, allow_all, faulty, until};
+use crate::harness::{Daemon, allow_all, faulty, run, until};
 use crate::wire::{Head, Wire, borrowed, execute, stateless};
 
 const SECRET: (&str, &str) = ("x-codemode-secret", "correct-horse-battery");
@@ -14,13 +15,20 @@ const BOB: [(&str, &str); 2] = [SECRET, ("x-remote-user", "bob")];
 
 /// Two subjects, vouched for by a proxy, and sessions with these further settings.
 fn start(settings: &str) -> Daemon {
-    let config = format!(
+    Daemon::start_with(&config(settings), keep_secret)
+}
+
+fn keep_secret(folder: &Path) {
+    fs::write(folder.join("secret"), SECRET.1).unwrap();
+}
+
+fn config(settings: &str) -> String {
+    format!(
         "[server]\nlisten = \"127.0.0.1:0\"\nsessions = true\n{settings}\n[identity]\nmode = \"proxy\"\n\
          header = \"x-remote-user\"\npeers = [\"127.0.0.1/32\"]\nshared_secret_file = \"secret\"\n\
          [policy]\nmode = \"allow-all\"\n[limits]\nmax_execution_time = \"30s\"\nmax_call_time = \"25s\"\n{}",
         faulty()
-    );
-    Daemon::start_with(&config, |folder| fs::write(folder.join("secret"), "correct-horse-battery").unwrap())
+    )
 }
 
 fn hello() -> Value {
@@ -105,8 +113,7 @@ fn a_handshake_that_fails_opens_none() {
     assert_eq!(head.value("mcp-session-id"), None);
 }
 
-// markmhendrickson/neotoma#1923 and stacklok/toolhive#5306: an unknown session is 404, so that clients start anew, and
-// a session is bound to who somebody is.
+// markmhendrickson/neotoma#1923: an unknown session answered with 503 is never replaced by the client.
 #[test]
 fn a_session_that_is_unknown_or_closed_or_somebody_elses_is_the_same_404() {
     let daemon = start("");
@@ -129,6 +136,35 @@ fn a_session_that_is_unknown_or_closed_or_somebody_elses_is_the_same_404() {
         assert_eq!((head.status, body), (404, &unknown.1));
     }
     assert!(unknown.1.contains("initialize"), "{}", unknown.1);
+}
+
+// zereight/gitlab-mcp#697: a rate limit that comes first hides that the session is over, and the client never knows.
+#[test]
+fn a_session_that_is_over_is_told_even_to_whom_asks_too_often() {
+    let daemon = Daemon::start_with(&(config("") + "[rates]\nrequests_per_minute = 2\n"), keep_secret);
+    let session = open(&daemon, &ANN);
+    assert_eq!(send(&daemon, &ping(), &within(ANN, &session)).0.status, 200);
+    assert_eq!(send(&daemon, &ping(), &within(ANN, &session)).0.status, 429);
+    assert_eq!(send(&daemon, &ping(), &within(ANN, "expired")).0.status, 404);
+    assert_eq!(send(&daemon, &ping(), &[("mcp-session-id", "expired")]).0.status, 401, "but not to nobody");
+}
+
+// stacklok/toolhive#5306: a session that is tied to a token's bytes dies when the token is refreshed.
+#[test]
+fn a_session_outlives_the_token_that_it_was_opened_with() {
+    let mint = || {
+        let (_, out, _) = run(&["token", "new", "--subject", "ann"], Path::new("/"));
+        let (token, line) = out.split_once('\n').unwrap();
+        (format!("Bearer {token}"), line.to_owned())
+    };
+    let ((first, one), (second, other)) = (mint(), mint());
+    let config = allow_all("")
+        .replace("mode = \"static\"\nsubject = \"local\"", "mode = \"tokens\"\ntokens_file = \"tokens\"")
+        .replace("[server]\n", "[server]\nsessions = true\n");
+    let daemon = Daemon::start_with(&config, |folder| fs::write(folder.join("tokens"), one + "\n" + &other).unwrap());
+    let session = open(&daemon, &[("authorization", &first)]);
+    let refreshed = [("authorization", second.as_str()), ("mcp-session-id", &session)];
+    assert_eq!(send(&daemon, &ping(), &refreshed).0.status, 200);
 }
 
 #[test]

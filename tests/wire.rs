@@ -27,11 +27,15 @@ pub(crate) struct Head {
 
 impl Wire {
     pub(crate) fn connect(daemon: &Daemon) -> Self {
-        let address = daemon.address().to_owned();
-        let socket = TcpStream::connect(&address).unwrap();
+        Self::connect_to(daemon.address(), daemon.address())
+    }
+
+    /// To an address, asking for this host.
+    pub(crate) fn connect_to(address: &str, host: &str) -> Self {
+        let socket = TcpStream::connect(address).unwrap();
         socket.set_read_timeout(Some(PATIENCE)).unwrap();
         socket.set_nodelay(true).unwrap();
-        Self { socket, address, unread: Vec::new() }
+        Self { socket, address: host.to_owned(), unread: Vec::new() }
     }
 
     /// Sends bytes as they stand; a server that has hung up already is no fault of the test.

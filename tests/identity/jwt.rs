@@ -293,6 +293,9 @@ fn keys_come_from_a_file_too() {
     assert_eq!(bearer(&daemon, &token).status, 401);
 }
 
+// microsoft/vscode#268210, InsForge/insforge-mcp#69, cloudflareers-oauth-provider#138: a 401 that names no metadata leaves
+// clients guessing. chmonitor/chmonitor#1388: `resource` must be the URL that the client used, path included.
+// Serviceware/Dibix#128: the challenge points at the document, not at the resource.
 #[test]
 fn clients_learn_where_to_get_a_token_and_for_what() {
     let key = Key::ec();
