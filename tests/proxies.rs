@@ -119,7 +119,7 @@ fn hanging_up_on_the_proxy_ends_the_run() {
 // modelcontextprotocol/typescript-sdk#2538: silent streams die after about five minutes.
 #[test]
 fn an_idle_stream_stays_open() {
-    let while_idle = scaled(Duration::from_secs(16), Duration::from_secs(310));
+    let while_idle = scaled(Duration::from_secs(14), Duration::from_secs(310));
     each("an_idle_stream_stays_open", |proxy, _daemon| {
         let session = proxy.open_session();
         let mut wire = proxy.connect();
