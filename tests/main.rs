@@ -11,7 +11,6 @@ mod attempt;
 mod capacity;
 mod certain;
 mod clients;
-mod clients;
 mod commands;
 mod confinement;
 mod conformance;
