@@ -27,6 +27,7 @@ use crate::mcp::stdio::{StdioError, serve_stdio};
 use crate::mcp::{run_text, text};
 use crate::plugin::take_stdout;
 use crate::run::Request;
+use crate::run::record::Recorder;
 use crate::value::{Bounds, Value, read};
 use token::{TokenCommand, TokenError};
 
@@ -197,7 +198,7 @@ fn carry_out(arguments: Arguments) -> Result<(), CommandError> {
     let out = take_stdout().map_err(CommandError::Write)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(CommandError::Runtime)?;
     let done = runtime.block_on(async {
-        let daemon = async || Daemon::start(&config).await;
+        let daemon = async || Daemon::start(&config, Recorder::default()).await;
         match command {
             None if arguments.stdio => stdio(&daemon().await?, &config, out).await,
             None => {

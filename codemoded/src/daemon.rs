@@ -24,6 +24,7 @@ use crate::plugin::{self, PluginFault, PluginSpec, Plugins, THIS_EXECUTABLE};
 use crate::policy::{Policy, PolicyError, PolicySource};
 use crate::rate;
 use crate::run::Runs;
+use crate::run::record::Recorder;
 use crate::worker::protocol::{Confinement, FromWorker, ToWorker};
 use crate::worker::{Pool, Spawner, Worker, WorkerFault};
 
@@ -84,11 +85,11 @@ fn lines<T: ToString>(faults: &[T]) -> String {
 
 impl Daemon {
     /// Builds the generation that the configuration describes and shows with a probe run that workers work.
-    pub async fn start(config: &Config) -> Result<Self, StartError> {
+    pub async fn start(config: &Config, recorder: Recorder) -> Result<Self, StartError> {
         let spawner = Spawner::start().map_err(StartError::Spawner)?;
         let generation = build(config, &spawner).await?;
         let current = Current::new(generation);
-        let runs = Runs::new(current.clone());
+        let runs = Runs::new(current.clone(), recorder);
         Ok(Self { current, runs })
     }
 

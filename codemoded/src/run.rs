@@ -3,12 +3,17 @@
 mod admission;
 mod call;
 mod deadline;
+mod fault;
 mod ledger;
+pub mod record;
+mod recording;
 
 use std::fmt;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Instant;
 
+use futures_util::FutureExt;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -24,16 +29,19 @@ use crate::identity::Subject;
 use crate::limits::Limit;
 use crate::value::{Bounds, JsonFault, Value, read};
 use crate::worker::protocol::{Answer, Claim, FromWorker, Numbers, ToWorker};
-use crate::worker::{Cause, Worker, WorkerFault};
+use crate::worker::{Worker, WorkerFault};
 use admission::{Admission, Slot};
 use call::{Call, Caller};
-use ledger::Ledger;
+use fault::Fault;
+use record::Recorder;
+use recording::{Recording, Returned};
 
 /// Runs programs; cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Runs {
     generations: Current,
     admission: Admission,
+    recorder: Recorder,
 }
 
 /// One program to run, for one caller.
@@ -74,8 +82,8 @@ impl fmt::Display for RunId {
 }
 
 impl Runs {
-    pub fn new(generations: Current) -> Self {
-        Self { generations, admission: Admission::default() }
+    pub fn new(generations: Current, recorder: Recorder) -> Self {
+        Self { generations, admission: Admission::default(), recorder }
     }
 
     /// Runs one program to its end, whatever that is. Dropping the future ends the run.
@@ -88,36 +96,42 @@ impl Runs {
     async fn run(&self, id: RunId, request: Request) -> Report {
         let generation = self.generations.get();
         let deadline = request.arrived + generation.limits.max_execution_time;
-        let ledger = Ledger::new(request.progress);
-        let caller = Caller { generation: &generation, run: id, subject: &request.subject, ledger: &ledger, deadline };
-        let outcome = tokio::select! {
-            biased;
-            () = request.cancelled.cancelled() => Err(Failure::Cancelled),
-            () = deadline::reached(deadline) => Err(Failure::Limit(Limit::MaxExecutionTime)),
-            outcome = self.drive(caller, request.source) => outcome,
+        let Request { subject, source, arrived, cancelled, progress } = request;
+        let recording = Recording::begin(self.recorder.clone(), id, subject.id.clone(), &source, arrived, progress);
+        let caller = Caller { generation: &generation, run: id, subject: &subject, recording: &recording, deadline };
+        let outcome = async {
+            tokio::select! {
+                biased;
+                () = cancelled.cancelled() => Err(Failure::Cancelled.into()),
+                () = deadline::reached(deadline) => Err(Failure::Limit(Limit::MaxExecutionTime).into()),
+                outcome = self.drive(caller, source) => outcome,
+            }
         };
-        let calls = ledger.into_calls();
-        match &outcome {
-            Ok(_) => tracing::info!(calls = calls.made, "run returned"),
-            Err(failure) => tracing::info!(calls = calls.made, ?failure, "run failed"),
-        }
+        // Within the run, so that a panic has the run's ID in the log and in the answer.
+        let outcome = AssertUnwindSafe(outcome).catch_unwind().await;
+        let outcome = outcome.unwrap_or_else(|panic| Err(Fault::panicked(&*panic)));
+        let (calls, outcome) = recording.end(outcome);
         Report { id, calls, outcome }
     }
 
-    async fn drive(&self, caller: Caller<'_>, source: String) -> Result<Value, Failure> {
+    async fn drive(&self, caller: Caller<'_>, source: String) -> Result<Returned, Fault> {
         let limits = &caller.generation.limits;
+        self.recorder.admits().map_err(|why| Fault::because(Failure::Internal, why.to_owned()))?;
         if source.len() > limits.max_source_bytes {
-            return Err(Failure::Limit(Limit::MaxSourceBytes));
+            return Err(Failure::Limit(Limit::MaxSourceBytes).into());
         }
+        let asked = Instant::now();
         let slot = self.admission.admit(&caller.subject.id, limits).await.map_err(Failure::Limit)?;
-        let worker = caller.generation.pool.take().await;
-        let worker = worker.map_err(|fault| internal(&fault))?;
+        caller.recording.admitted(asked.elapsed());
+        let admitted = Instant::now();
+        let worker = caller.generation.pool.take().await.map_err(|fault| Fault::internal(&fault))?;
+        caller.recording.given_worker(admitted.elapsed());
         let mut serving = Serving { worker: Some((worker, slot)) };
-        let Some((worker, _)) = &mut serving.worker else { return Err(Failure::Internal) };
+        let Some((worker, _)) = &mut serving.worker else { return Err(Failure::Internal.into()) };
         match converse(caller, worker, source).await {
             Ok(outcome) => outcome,
-            Err(WorkerFault::HungUp) => Err(died(worker.cause().await)),
-            Err(fault) => Err(internal(&fault)),
+            Err(WorkerFault::HungUp) => Err(Fault::died(worker.cause().await)),
+            Err(fault) => Err(Fault::internal(&fault)),
         }
     }
 }
@@ -140,7 +154,7 @@ async fn converse(
     caller: Caller<'_>,
     worker: &mut Worker,
     source: String,
-) -> Result<Result<Value, Failure>, WorkerFault> {
+) -> Result<Result<Returned, Fault>, WorkerFault> {
     let limits = &caller.generation.limits;
     worker.send(&ToWorker::Program(source)).await?;
     let mut in_flight = FuturesUnordered::new();
@@ -151,10 +165,10 @@ async fn converse(
         let frame = tokio::select! {
             frame = worker.receive() => frame?,
             Some((call, answered)) = in_flight.next(), if !in_flight.is_empty() => {
-                caller.ledger.answered();
+                caller.recording.ledger.answered();
                 let answer = match answer(answered, limits.max_intermediate_value_bytes, &mut result_bytes) {
                     Ok(answer) => answer,
-                    Err(failure) => return Ok(Err(failure)),
+                    Err(fault) => return Ok(Err(fault)),
                 };
                 worker.send(&ToWorker::Answer { call, answer }).await?;
                 continue;
@@ -172,13 +186,13 @@ async fn converse(
                     return Err(WorkerFault::OutOfTurn);
                 }
                 if u64::from(attempted) >= limits.max_native_calls {
-                    return Ok(Err(Failure::Limit(Limit::MaxNativeCalls)));
+                    return Ok(Err(Failure::Limit(Limit::MaxNativeCalls).into()));
                 }
                 attempted += 1;
                 in_flight.push(serve(caller, call, Arc::clone(capability), caught, arguments));
             }
             FromWorker::Returned(json) => return Ok(result(&json, caller.generation)),
-            FromWorker::Failed(claim) => return Ok(Err(claimed(claim))),
+            FromWorker::Failed(claim) => return Ok(Err(claimed(claim).into())),
             FromWorker::Ready(_) | FromWorker::Ask(_) => return Err(WorkerFault::OutOfTurn),
         }
     }
@@ -212,40 +226,42 @@ async fn serve(
     caught: bool,
     arguments: Vec<u8>,
 ) -> (u32, Answered) {
-    (number, Call { caller, capability, caught }.serve(&arguments).await)
+    (number, Call { caller, number, capability, caught }.serve(&arguments).await)
 }
 
-fn answer(answered: Answered, most: usize, spent: &mut usize) -> Result<Answer, Failure> {
+fn answer(answered: Answered, most: usize, spent: &mut usize) -> Result<Answer, Fault> {
     match answered {
         Ok(json) => {
             *spent = spent.saturating_add(json.len());
             match *spent > most {
-                true => Err(Failure::Limit(Limit::MaxIntermediateValueBytes)),
+                true => Err(Failure::Limit(Limit::MaxIntermediateValueBytes).into()),
                 false => Ok(Answer::Value(json)),
             }
         }
         Err(call::Refusal::Caught(failure)) => Ok(Answer::Failed(failure)),
-        Err(call::Refusal::EndsRun(failure)) => Err(failure),
+        Err(call::Refusal::EndsRun(fault)) => Err(fault),
     }
 }
 
 /// The value that the program returned, read again: the worker's word is nobody's proof.
-fn result(json: &[u8], generation: &Generation) -> Result<Value, Failure> {
+fn result(json: &[u8], generation: &Generation) -> Result<Returned, Fault> {
     let limits = &generation.limits;
     let max_bytes = limits.max_result_bytes.min(limits.max_value_bytes);
-    read(json, Bounds { max_bytes, max_depth: limits.max_value_depth }).map_err(|error| match error.fault {
+    let read = read(json, Bounds { max_bytes, max_depth: limits.max_value_depth });
+    let value = read.map_err(|error| match error.fault {
         JsonFault::TooLong if limits.max_result_bytes <= limits.max_value_bytes => {
-            Failure::Limit(Limit::MaxResultBytes)
+            Failure::Limit(Limit::MaxResultBytes).into()
         }
-        JsonFault::TooLong => Failure::Limit(Limit::MaxValueBytes),
-        JsonFault::TooDeep => Failure::Limit(Limit::MaxValueDepth),
+        JsonFault::TooLong => Failure::Limit(Limit::MaxValueBytes).into(),
+        JsonFault::TooDeep => Failure::Limit(Limit::MaxValueDepth).into(),
         JsonFault::Syntax
         | JsonFault::Encoding
         | JsonFault::Surrogate
         | JsonFault::DuplicateKey
         | JsonFault::TooManyDigits
-        | JsonFault::FloatRange => internal(&error),
-    })
+        | JsonFault::FloatRange => Fault::internal(&error),
+    })?;
+    Ok((value, json.len()))
 }
 
 fn claimed(claim: Claim) -> Failure {
@@ -254,24 +270,4 @@ fn claimed(claim: Claim) -> Failure {
         Claim::InvalidArguments(text) => Failure::InvalidArguments(text),
         Claim::Limit(limit) => Failure::Limit(limit.into()),
     }
-}
-
-fn died(cause: Cause) -> Failure {
-    match cause {
-        Cause::StackOverflow => Failure::InvalidProgram("nested too deeply".to_owned()),
-        Cause::Memory => Failure::Limit(Limit::MaxWorkerMemory),
-        Cause::CpuTime => Failure::Limit(Limit::MaxExecutionTime),
-        Cause::Unknown(status) => {
-            // A signal is named: the one for a forbidden call tells of an attack, or of a call that is wanting.
-            let status = status.map(|status| status.to_string());
-            tracing::error!(status, "the worker died");
-            Failure::Internal
-        }
-    }
-}
-
-fn internal(fault: &dyn std::error::Error) -> Failure {
-    let cause = fault.source().map(ToString::to_string);
-    tracing::error!(%fault, cause, "the run failed inside the daemon");
-    Failure::Internal
 }

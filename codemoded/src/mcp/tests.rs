@@ -11,6 +11,7 @@ use crate::limits::{Limit, Limits};
 use crate::plugin::Plugins;
 use crate::policy::Policy;
 use crate::run::Runs;
+use crate::run::record::Recorder;
 use crate::worker::{Pool, Spawner, Start};
 
 #[track_caller]
@@ -94,5 +95,5 @@ pub(super) fn server_without_workers(limits: Limits) -> Server {
     let pool = |outfit| Pool::start(spawner, outfit, 0);
     let generation = Generation::new(catalog, Policy::AllowAll, plugins, limits, Start::Exec, true, pool).unwrap();
     let current = Current::new(generation);
-    Server::new(current.clone(), Runs::new(current))
+    Server::new(current.clone(), Runs::new(current, Recorder::default()))
 }

@@ -4,9 +4,11 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::ledger::Ledger;
-use super::{RunId, internal};
-use crate::capability::{Capability, Hints};
+use super::RunId;
+use super::fault::Fault;
+use super::record::Decided;
+use super::recording::{CallRecording, Recording};
+use crate::capability::Capability;
 use crate::failure::Failure;
 use crate::generation::Generation;
 use crate::identity::Subject;
@@ -27,13 +29,15 @@ pub(super) struct Caller<'a> {
     pub(super) generation: &'a Generation,
     pub(super) run: RunId,
     pub(super) subject: &'a Subject,
-    pub(super) ledger: &'a Ledger,
+    pub(super) recording: &'a Recording,
     pub(super) deadline: Instant,
 }
 
 /// One call that a worker asks for.
 pub(super) struct Call<'a> {
     pub(super) caller: Caller<'a>,
+    /// Its place among the run's calls.
+    pub(super) number: u32,
     pub(super) capability: Arc<Capability>,
     /// Whether the program wants a failure as a value.
     pub(super) caught: bool,
@@ -44,32 +48,36 @@ pub(super) struct Call<'a> {
 pub(super) enum Refusal {
     /// The program asked for it.
     Caught(CallFailure),
-    EndsRun(Failure),
+    EndsRun(Fault),
 }
 
 impl Call<'_> {
     /// JSON text of the checked output.
     pub(super) async fn serve(self, arguments: &[u8]) -> Result<Vec<u8>, Refusal> {
-        match self.steps(arguments).await {
+        let mut recording = CallRecording::begin(self.caller, self.number, &self.capability, arguments.len());
+        let served = self.steps(arguments, &mut recording).await;
+        recording.end(&served);
+        match served {
             Ok(json) => Ok(json),
-            Err(failure) if self.caught => Err(catchable(failure, self.capability.hints)),
-            Err(failure) => Err(Refusal::EndsRun(failure)),
+            Err(fault) if self.caught => Err(catchable(fault, &self.capability)),
+            Err(fault) => Err(Refusal::EndsRun(fault)),
         }
     }
 
-    async fn steps(&self, arguments: &[u8]) -> Result<Vec<u8>, Failure> {
+    async fn steps(&self, arguments: &[u8], recording: &mut CallRecording<'_>) -> Result<Vec<u8>, Fault> {
         let limits = &self.caller.generation.limits;
         // What is not there for the subject is asked nothing else: an answer about its arguments would describe it.
         if !self.caller.generation.shows(self.caller.subject, &self.capability).await {
-            return Err(Failure::NotFound);
+            return Err(Failure::NotFound.into());
         }
         let bound = self.bind(arguments, limits).await?;
-        self.authorize(&bound).await?;
-        let output = self.dispatch(bound, limits).await?;
+        recording.bound(|| Value::Map(bound.clone()).to_json());
+        self.authorize(&bound, recording).await?;
+        let output = self.dispatch(bound, limits, recording).await?;
         self.check(output, limits).await
     }
 
-    async fn bind(&self, arguments: &[u8], limits: &Limits) -> Result<Map, Failure> {
+    async fn bind(&self, arguments: &[u8], limits: &Limits) -> Result<Map, Fault> {
         let (bounds, capability) = (limits.value_bounds(), Arc::clone(&self.capability));
         let is_light = arguments.len() <= MAX_LIGHT_BYTES && capability.input.is_light();
         match is_light {
@@ -81,25 +89,37 @@ impl Call<'_> {
         }
     }
 
-    async fn authorize(&self, arguments: &Map) -> Result<(), Failure> {
+    async fn authorize(&self, arguments: &Map, recording: &mut CallRecording<'_>) -> Result<(), Fault> {
         let question = Question {
             subject: self.caller.subject.clone(),
             capability: Asked::from(&*self.capability),
             arguments: Arc::new(arguments.clone()),
         };
-        match self.caller.generation.policy.decide(question, self.caller.deadline).await {
-            Decision::Allow => Ok(()),
-            Decision::Deny { reason } => Err(Failure::Denied(reason)),
+        let asked = Instant::now();
+        let decision = self.caller.generation.policy.decide(question, self.caller.deadline).await;
+        let (decided, answer) = match decision {
+            Decision::Allow => (Decided::Allowed, Ok(())),
+            Decision::Deny { reason } => (Decided::Denied, Err(Failure::Denied(reason).into())),
             Decision::Failure(cause) => {
-                tracing::error!(capability = %self.capability.id, %cause, "the policy did not decide");
-                Err(Failure::Policy)
+                let cause = format!("{}: the policy did not decide: {cause}", self.capability.id);
+                (Decided::Failed, Err(Fault::because(Failure::Policy, cause)))
             }
-        }
+        };
+        recording.decided(decided, asked.elapsed());
+        answer
     }
 
-    async fn dispatch(&self, arguments: Map, limits: &Limits) -> Result<Vec<u8>, Failure> {
-        let instance = self.caller.generation.plugins.get(&self.capability.plugin).ok_or(Failure::Internal)?;
-        self.caller.ledger.dispatched(&self.capability);
+    async fn dispatch(
+        &self,
+        arguments: Map,
+        limits: &Limits,
+        recording: &mut CallRecording<'_>,
+    ) -> Result<Vec<u8>, Fault> {
+        let instance = self.caller.generation.plugins.get(&self.capability.plugin).ok_or_else(|| {
+            let cause = format!("no plugin instance has the name `{}`", self.capability.plugin);
+            Fault::because(Failure::Internal, cause)
+        })?;
+        self.caller.recording.ledger.dispatched(&self.capability);
         let run = self.caller.run.to_string();
         let arguments = Value::Map(arguments).to_json();
         let request = CallRequest {
@@ -110,10 +130,13 @@ impl Call<'_> {
             deadline: (Instant::now() + limits.max_call_time).min(self.caller.deadline),
             cancel: CancellationToken::new(),
         };
-        instance.call(request).await.map_err(|error| self.failed(error))
+        let sent = Instant::now();
+        let answered = instance.call(request).await;
+        recording.dispatched(sent.elapsed());
+        answered.map_err(|error| self.failed(error))
     }
 
-    async fn check(&self, output: Vec<u8>, limits: &Limits) -> Result<Vec<u8>, Failure> {
+    async fn check(&self, output: Vec<u8>, limits: &Limits) -> Result<Vec<u8>, Fault> {
         let (bounds, capability) = (limits.value_bounds(), Arc::clone(&self.capability));
         let is_light = output.len() <= MAX_LIGHT_BYTES && capability.output.is_light();
         match is_light {
@@ -122,41 +145,41 @@ impl Call<'_> {
         }
     }
 
-    fn failed(&self, error: CallError) -> Failure {
+    fn failed(&self, error: CallError) -> Fault {
         match error {
-            CallError::Published(message) => Failure::Capability(Some(message)),
+            CallError::Published(message) => Failure::Capability(Some(message)).into(),
             // A call ends with its run; which of the two had the time is told by the clock.
-            CallError::TimedOut if Instant::now() >= self.caller.deadline => Failure::Limit(Limit::MaxExecutionTime),
-            CallError::TimedOut => Failure::Limit(Limit::MaxCallTime),
-            CallError::Busy => Failure::Limit(Limit::MaxHandlers),
+            CallError::TimedOut if Instant::now() >= self.caller.deadline => {
+                Failure::Limit(Limit::MaxExecutionTime).into()
+            }
+            CallError::TimedOut => Failure::Limit(Limit::MaxCallTime).into(),
+            CallError::Busy => Failure::Limit(Limit::MaxHandlers).into(),
             CallError::Private(_) | CallError::Panic(_) | CallError::Cancelled | CallError::Malformed(_) => {
-                let (capability, plugin) = (&self.capability.name, &self.capability.plugin);
-                tracing::error!(%capability, %plugin, %error, "the handler failed");
-                Failure::Capability(None)
+                handler_failed(&self.capability, &error)
             }
         }
     }
 }
 
 /// Does what may take long on a thread where nobody else waits. The run's deadline does not wait for it either.
-async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Failure> {
-    tokio::task::spawn_blocking(work).await.map_err(|panic| internal(&panic))
+async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Fault> {
+    tokio::task::spawn_blocking(work).await.map_err(|panic| Fault::internal(&panic))
 }
 
-fn bind(capability: &Capability, arguments: &[u8], bounds: Bounds) -> Result<Map, Failure> {
+fn bind(capability: &Capability, arguments: &[u8], bounds: Bounds) -> Result<Map, Fault> {
     let given = match read(arguments, bounds) {
         Ok(Value::Map(given)) => given,
-        Ok(_) => return Err(internal(&JsonError { fault: JsonFault::Syntax, at: 0 })),
-        Err(error) => return Err(too_large(&error).unwrap_or_else(|| internal(&error))),
+        Ok(_) => return Err(Fault::internal(&JsonError { fault: JsonFault::Syntax, at: 0 })),
+        Err(error) => return Err(too_large(&error).map_or_else(|| Fault::internal(&error), Fault::from)),
     };
     let bound = capability.input.bind(given);
-    bound.map_err(|diagnostic| Failure::InvalidArguments(format!("{}: {diagnostic}", capability.name)))
+    bound.map_err(|diagnostic| Failure::InvalidArguments(format!("{}: {diagnostic}", capability.name)).into())
 }
 
-fn check(capability: &Capability, output: &[u8], bounds: Bounds) -> Result<Vec<u8>, Failure> {
+fn check(capability: &Capability, output: &[u8], bounds: Bounds) -> Result<Vec<u8>, Fault> {
     let output = match read(output, bounds) {
         Ok(output) => output,
-        Err(error) => return Err(too_large(&error).unwrap_or_else(|| wrong_output(capability, &error))),
+        Err(error) => return Err(too_large(&error).map_or_else(|| wrong_output(capability, &error), Fault::from)),
     };
     match capability.output.check(output) {
         Ok(checked) => Ok(checked.to_json().into_bytes()),
@@ -164,10 +187,14 @@ fn check(capability: &Capability, output: &[u8], bounds: Bounds) -> Result<Vec<u
     }
 }
 
-fn wrong_output(capability: &Capability, fault: &dyn std::fmt::Display) -> Failure {
-    let (name, plugin) = (&capability.name, &capability.plugin);
-    tracing::error!(capability = %name, %plugin, %fault, "the handler's output is not what its schema says");
-    Failure::Capability(None)
+fn wrong_output(capability: &Capability, fault: &dyn std::fmt::Display) -> Fault {
+    handler_failed(capability, &format_args!("the handler's output is not what its schema says: {fault}"))
+}
+
+/// For the plugin's author: which capability of which instance, and what it did.
+fn handler_failed(capability: &Capability, what: &dyn std::fmt::Display) -> Fault {
+    let cause = format!("{} of `{}`: {what}", capability.name, capability.plugin);
+    Fault::because(Failure::Capability(None), cause)
 }
 
 fn too_large(error: &JsonError) -> Option<Failure> {
@@ -185,17 +212,17 @@ fn too_large(error: &JsonError) -> Option<Failure> {
 
 /// What a program may handle: denials, published failures, arguments that do not bind. Limits and cancellation end
 /// the run whether or not the program asked.
-fn catchable(failure: Failure, hints: Hints) -> Refusal {
+fn catchable(fault: Fault, capability: &Capability) -> Refusal {
+    let hints = capability.hints;
     // Only a call that changes nothing more when it is repeated may be tried again blindly.
     let repeatable = hints.read_only == Some(true) || hints.idempotent == Some(true);
-    let caught = |code, retryable, message| Refusal::Caught(CallFailure { code, retryable, message });
-    match failure {
-        Failure::InvalidArguments(text) => caught(FailureCode::InvalidArguments, false, text),
+    let (code, retryable, message) = match fault.failure {
+        Failure::InvalidArguments(text) => (FailureCode::InvalidArguments, false, text),
         Failure::Denied(reason) => {
-            caught(FailureCode::PermissionDenied, false, reason.unwrap_or_else(|| "permission denied".to_owned()))
+            (FailureCode::PermissionDenied, false, reason.unwrap_or_else(|| "permission denied".to_owned()))
         }
         Failure::Capability(message) => {
-            caught(FailureCode::CapabilityFailed, repeatable, message.unwrap_or_else(|| "capability failed".to_owned()))
+            (FailureCode::CapabilityFailed, repeatable, message.unwrap_or_else(|| "capability failed".to_owned()))
         }
         Failure::Unauthenticated
         | Failure::NotFound
@@ -203,6 +230,11 @@ fn catchable(failure: Failure, hints: Hints) -> Refusal {
         | Failure::Policy
         | Failure::Limit(_)
         | Failure::Cancelled
-        | Failure::Internal => Refusal::EndsRun(failure),
+        | Failure::Internal => return Refusal::EndsRun(fault),
+    };
+    if let Some(cause) = &fault.cause {
+        // The run goes on and may well return, so this is not the line of its failure.
+        tracing::warn!(cause = cause.as_str(), "a call failed and the program handles it");
     }
+    Refusal::Caught(CallFailure { code, retryable, message })
 }

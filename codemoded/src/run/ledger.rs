@@ -1,6 +1,6 @@
 //! What a run has done so far, so that nobody repeats an effect blindly.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use indexmap::IndexMap;
 use tokio::sync::watch;
@@ -8,7 +8,7 @@ use tokio::sync::watch;
 use crate::capability::{Capability, Name};
 
 /// The native calls that one run made.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Calls {
     /// Calls that reached a handler.
     pub made: u64,
@@ -31,7 +31,7 @@ impl Ledger {
 
     /// Notes a call that is about to reach its handler.
     pub(super) fn dispatched(&self, capability: &Capability) {
-        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut calls = self.lock();
         calls.made += 1;
         if capability.hints.read_only != Some(true) {
             *calls.changing.entry(capability.name.clone()).or_default() += 1;
@@ -43,7 +43,16 @@ impl Ledger {
         self.done.send_modify(|done| *done += 1);
     }
 
-    pub(super) fn into_calls(self) -> Calls {
-        self.calls.into_inner().unwrap_or_else(PoisonError::into_inner)
+    /// Calls that have reached a handler so far.
+    pub(super) fn made(&self) -> u64 {
+        self.lock().made
+    }
+
+    pub(super) fn calls(&self) -> Calls {
+        self.lock().clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Calls> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
