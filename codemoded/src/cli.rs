@@ -3,12 +3,12 @@
 mod policy;
 mod token;
 
-use std::error::Error;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Instant;
 
 use clap::{Parser, Subcommand};
@@ -18,11 +18,12 @@ use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
 
 use crate::config::{Config, ConfigFault, Flag, Identity, Sources, Transport};
-use crate::daemon::{Daemon, StartError, drain};
+use crate::daemon::{Daemon, StartError, drain, reasons};
 use crate::failure::Failure;
 use crate::generation::Generation;
 use crate::identity::{Subject, SubjectId};
 use crate::listener::Listener;
+use crate::mcp::http::{Http, Reached};
 use crate::mcp::stdio::{StdioError, serve_stdio};
 use crate::mcp::{run_text, text};
 use crate::plugin::take_stdout;
@@ -163,19 +164,11 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// One line a fault, and its causes behind the last.
+/// One line a fault.
 fn report(error: &CommandError) {
-    let mut text = String::new();
-    for line in error.to_string().lines() {
-        let _ = write!(text, "\nerror: {line}");
-    }
-    let mut cause = error.source();
-    while let Some(next) = cause {
-        let _ = write!(text, ": {next}");
-        cause = next.source();
-    }
+    let lines: Vec<_> = reasons(error).into_iter().map(|reason| format!("error: {reason}")).collect();
     // Nothing is left to tell where standard error is gone.
-    let _ = writeln!(std::io::stderr(), "{}", text.trim_start());
+    let _ = writeln!(std::io::stderr(), "{}", lines.join("\n"));
 }
 
 fn carry_out(arguments: Arguments) -> Result<(), CommandError> {
@@ -194,17 +187,19 @@ fn carry_out(arguments: Arguments) -> Result<(), CommandError> {
     let listen = arguments.listen.map(|value| Flag { name: "--listen".into(), key: "server.listen".into(), value });
     let sources = Sources::new(arguments.config, std::env::vars_os(), listen);
     let transport = if arguments.stdio { Transport::Stdio } else { Transport::Http };
-    let config = Config::load(&sources, transport).map_err(CommandError::Config)?;
+    let config = Arc::new(Config::load(&sources, transport).map_err(CommandError::Config)?);
     let out = take_stdout().map_err(CommandError::Write)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(CommandError::Runtime)?;
     let done = runtime.block_on(async {
-        let daemon = async || Daemon::start(&config, Recorder::default()).await;
+        let daemon = async || Daemon::start(&config, None, Recorder::default()).await;
         match command {
             None if arguments.stdio => stdio(&daemon().await?, &config, out).await,
             None => {
                 // Before anything is started, for no child may get a socket of systemd's.
                 let listener = Listener::open(&config.server).map_err(StartError::from)?;
-                serve(&daemon().await?, listener, &config, out).await
+                let reached = Reached::through(&listener, config.server.path.as_str());
+                let daemon = Daemon::start(&config, Some(&reached), Recorder::default()).await?;
+                serve(daemon.serve_http(listener, reached, &config), out).await
             }
             Some(Configured::Check) => say(out, &check(&daemon().await?, &config).await?),
             Some(Configured::Catalog) => say(out, &catalog(&daemon().await?)),
@@ -229,8 +224,7 @@ fn carry_out(arguments: Arguments) -> Result<(), CommandError> {
     done
 }
 
-async fn serve(daemon: &Daemon, listener: Listener, config: &Config, out: File) -> Result<(), CommandError> {
-    let http = daemon.serve_http(listener, config).await?;
+async fn serve(http: Http, out: File) -> Result<(), CommandError> {
     say(out, &format!("listening {}\n", http.url()))?;
     stopped().await.map_err(CommandError::Runtime)?;
     tracing::info!("stopping: open requests may finish");
@@ -258,7 +252,7 @@ async fn stdio(daemon: &Daemon, config: &Config, out: File) -> Result<(), Comman
 }
 
 async fn check(daemon: &Daemon, config: &Config) -> Result<String, CommandError> {
-    daemon.identity(config).await?;
+    daemon.check_identity(config).await?;
     let generation = daemon.current.get();
     let Generation { catalog, policy, plugins, .. } = &*generation;
     let loaded: Vec<_> = plugins
@@ -305,7 +299,8 @@ async fn run(daemon: &Daemon, subject: Subject, file: &Path) -> Result<String, C
     };
     let source = read.map_err(|cause| CommandError::Read(file.to_owned(), cause))?;
     let (cancelled, progress) = (CancellationToken::new(), watch::Sender::default());
-    let request = Request { subject, source, arrived: Instant::now(), cancelled, progress };
+    let generation = daemon.current.get();
+    let request = Request { generation, subject, source, arrived: Instant::now(), cancelled, progress };
     let report = daemon.runs.execute(request).await;
     match report.outcome {
         Ok(value) => Ok(value.to_json() + "\n"),

@@ -1,8 +1,8 @@
 //! One immutable build of catalog, policy, plugins and limits, and the handle on the one in force.
 
 use std::io;
-use std::sync::Arc;
-use std::time::Instant;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{Instant, SystemTime};
 
 use crate::capability::Capability;
 use crate::capability::catalog::{Catalog, Description};
@@ -10,27 +10,43 @@ use crate::capability::search::SearchResponse;
 use crate::failure::Failure;
 use crate::identity::Subject;
 use crate::limits::Limits;
+use crate::mcp::http::Door;
 use crate::plugin::Plugins;
 use crate::policy::{Asked, Policy};
 use crate::worker::manifest::{self, ManifestError};
 use crate::worker::protocol::Budgets;
 use crate::worker::{Outfit, Pool, Start};
 
-/// Everything that a request is served with. A run keeps the generation that it began with.
+/// Everything that a request is served with. A request keeps the generation that it came in with, and so does its run.
 #[derive(Debug)]
 pub struct Generation {
+    /// The first is 1; each reload that succeeds makes the next.
+    pub number: u64,
+    pub since: SystemTime,
     pub catalog: Catalog,
     pub policy: Policy,
     pub plugins: Plugins,
     pub limits: Limits,
+    pub door: Door,
     pub pool: Pool,
     /// In the order of the workers' map.
     numbered: Vec<Arc<Capability>>,
 }
 
-/// The generation in force; cheap to clone.
+/// What a generation is put together from.
+#[derive(Debug)]
+pub struct Parts {
+    pub number: u64,
+    pub catalog: Catalog,
+    pub policy: Policy,
+    pub plugins: Plugins,
+    pub limits: Limits,
+    pub door: Door,
+}
+
+/// The generation in force; cheap to clone, and all clones see the same.
 #[derive(Clone, Debug)]
-pub struct Current(Arc<Generation>);
+pub struct Current(Arc<RwLock<Arc<Generation>>>);
 
 /// The catalog cannot be handed to workers.
 #[derive(Debug, thiserror::Error)]
@@ -44,14 +60,12 @@ pub enum GenerationError {
 impl Generation {
     /// Puts the parts together; `pool` starts the workers that are given this catalog.
     pub fn new(
-        catalog: Catalog,
-        policy: Policy,
-        plugins: Plugins,
-        limits: Limits,
+        parts: Parts,
         start: Start,
         confine: bool,
         pool: impl FnOnce(Outfit) -> Pool,
     ) -> Result<Self, GenerationError> {
+        let Parts { number, catalog, policy, plugins, limits, door } = parts;
         let entries: Vec<_> = catalog.iter().map(|each| (each.name.as_str(), each.input.source())).collect();
         let manifest = manifest::write(&entries).map_err(GenerationError::Manifest)?;
         let manifest = Arc::new(manifest::seal(&manifest).map_err(GenerationError::Seal)?);
@@ -59,7 +73,8 @@ impl Generation {
             Outfit { manifest, budgets: Budgets::from(&limits), start, confine, discovers: policy.discovers() };
         let pool = pool(outfit);
         let numbered = catalog.iter().map(Arc::clone).collect();
-        Ok(Self { catalog, numbered, policy, plugins, limits, pool })
+        let since = SystemTime::now();
+        Ok(Self { number, since, catalog, policy, plugins, limits, door, pool, numbered })
     }
 
     /// The capability that workers know by this number.
@@ -107,11 +122,20 @@ impl Generation {
 
 impl Current {
     pub fn new(generation: Generation) -> Self {
-        Self(Arc::new(generation))
+        Self(Arc::new(RwLock::new(Arc::new(generation))))
     }
 
     pub fn get(&self) -> Arc<Generation> {
-        Arc::clone(&self.0)
+        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// From now on every request is served with this one. Gives the one before, which lives until its last run has
+    /// ended and keeps no workers waiting.
+    pub fn swap(&self, generation: Generation) -> Arc<Generation> {
+        let next = Arc::new(generation);
+        let before = std::mem::replace(&mut *self.0.write().unwrap_or_else(PoisonError::into_inner), next);
+        before.pool.retire();
+        before
     }
 }
 

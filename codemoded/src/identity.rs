@@ -44,6 +44,8 @@ pub enum Identity {
     Tokens(Tokens),
     /// A plugin is asked.
     Plugin(Authenticator),
+    /// There are no callers, as for a command.
+    Nobody,
 }
 
 /// Why nobody could be made out, for the host's log. Holds nothing that the request carried: the client hears the
@@ -105,6 +107,17 @@ impl Identity {
             Self::Jwt(jwt) => jwt.authenticate(&head.headers).await,
             Self::Tokens(tokens) => tokens.authenticate(&head.headers).await,
             Self::Plugin(authenticator) => authenticator.authenticate(peer, head).await,
+            Self::Nobody => Err(Refusal::NoCredential),
+        }
+    }
+}
+
+impl Identity {
+    /// The same issuer's keys under other rules, where they are kept over a reload.
+    pub fn with_rules(&self, rules: &jwt::Rules) -> Option<Self> {
+        match self {
+            Self::Jwt(held) => held.with_rules(rules).map(Self::Jwt),
+            Self::Static(_) | Self::Proxy(_) | Self::Tokens(_) | Self::Plugin(_) | Self::Nobody => None,
         }
     }
 }

@@ -27,6 +27,7 @@ use std::time::Duration;
 use codemode_plugin_api::descriptor::{CapabilityDescriptor, Descriptor};
 use codemode_plugin_api::document::HostDocument;
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 
 use fault::Refusal;
 use image::{Content, Image};
@@ -57,7 +58,14 @@ pub struct PluginSpec {
     pub folder: PathBuf,
 }
 
-/// The running instances of one generation.
+/// Tells whether two instances are made of the same. A digest, for settings may be secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Ingredients {
+    library: image::Digest,
+    all: image::Digest,
+}
+
+/// The running instances of one generation. An instance may belong to several.
 #[derive(Debug)]
 pub struct Plugins {
     instances: Vec<Arc<Instance>>,
@@ -69,15 +77,29 @@ impl Plugins {
     /// Tries every library in a child process of `executable`, all at once, and then starts every instance: all, or
     /// none and every fault. Blocks for as long as that takes.
     pub fn start(specs: &[PluginSpec], max_handlers: usize, executable: &Path) -> Result<Self, Vec<PluginFault>> {
+        Self::start_beside(&[], specs, max_handlers, executable)
+    }
+
+    /// The same beside instances that run: one that would be made of the same once more goes on instead, with what it
+    /// holds open and in memory.
+    pub fn start_beside(
+        running: &[Arc<Instance>],
+        specs: &[PluginSpec],
+        max_handlers: usize,
+        executable: &Path,
+    ) -> Result<Self, Vec<PluginFault>> {
         let misnamed = misnamed(specs);
         if !misnamed.is_empty() {
             return Err(misnamed);
         }
         let specs: Vec<_> = specs.iter().collect();
-        let tried = each_on_a_thread(specs.clone(), |spec| try_out(spec, executable))?;
+        let tried = each_on_a_thread(specs.clone(), |spec| try_out(spec, running, max_handlers, executable))?;
         let trials = specs.into_iter().zip(tried).collect();
-        let created = each_on_a_thread(trials, |(spec, trial)| create(spec, trial, max_handlers))?;
-        let (instances, offers) = created.into_iter().map(|(instance, offers)| (Arc::new(instance), offers)).unzip();
+        let created = each_on_a_thread(trials, |(spec, trial)| match trial {
+            Trial::Runs(instance, offers) => Ok((instance, offers)),
+            Trial::New(tried) => create(spec, tried, max_handlers),
+        })?;
+        let (instances, offers) = created.into_iter().unzip();
         Ok(Self { instances, offers })
     }
 
@@ -98,6 +120,14 @@ impl Plugins {
     }
 }
 
+/// What came of trying a library.
+#[derive(Debug)]
+enum Trial {
+    New(Tried),
+    /// The instance runs already, and offers this.
+    Runs(Arc<Instance>, Vec<CapabilityDescriptor>),
+}
+
 /// A library that passed its trial, and what it said.
 #[derive(Debug)]
 struct Tried {
@@ -105,25 +135,40 @@ struct Tried {
     descriptor: Descriptor,
 }
 
-fn try_out(spec: &PluginSpec, executable: &Path) -> Result<Tried, Vec<PluginFault>> {
+fn try_out(
+    spec: &PluginSpec,
+    running: &[Arc<Instance>],
+    max_handlers: usize,
+    executable: &Path,
+) -> Result<Trial, Vec<PluginFault>> {
     let image = Content::read(&spec.library)
         .and_then(|content| library::image(&content))
         .map_err(|reason| vec![spec.fault(reason.into())])?;
-    let descriptor = probe::run(executable, &image, &spec.settings, &spec.host())
-        .map_err(|refusals| refusals.into_iter().map(|refusal| spec.fault(refusal)).collect::<Vec<_>>())?;
-    Ok(Tried { image, descriptor })
+    let try_it = |what| {
+        let tried = probe::run(executable, &image, what, &spec.settings, &spec.host());
+        tried.map_err(|refusals| refusals.into_iter().map(|refusal| spec.fault(refusal)).collect::<Vec<_>>())
+    };
+    let made_of = spec.ingredients(&image, max_handlers);
+    if let Some(instance) = running.iter().find(|instance| *instance.made_of() == made_of) {
+        // A second start, of what may be there only once, would be of no use.
+        if let Some(offers) = instance.offers_again(try_it(probe::Extent::Description)?) {
+            return Ok(Trial::Runs(Arc::clone(instance), offers));
+        }
+    }
+    let descriptor = try_it(probe::Extent::Start)?;
+    Ok(Trial::New(Tried { image, descriptor }))
 }
 
 fn create(
     spec: &PluginSpec,
-    trial: Tried,
+    tried: Tried,
     max_handlers: usize,
-) -> Result<(Instance, Vec<CapabilityDescriptor>), Vec<PluginFault>> {
-    let (Tried { image, descriptor }, own) = (trial, spec.clone());
+) -> Result<(Arc<Instance>, Vec<CapabilityDescriptor>), Vec<PluginFault>> {
+    let (Tried { image, descriptor }, own) = (tried, spec.clone());
     let (created, wait) = mpsc::sync_channel(1);
     let start = move || {
         let instance = library::load_for_ever(&image).and_then(|root| {
-            Instance::create(root, descriptor, &own.library, &own.settings, &own.host(), max_handlers)
+            Instance::create(root, descriptor, &own, own.ingredients(&image, max_handlers), max_handlers)
         });
         // Nobody waits for one that comes too late; it ends.
         drop(created.send(instance));
@@ -135,7 +180,8 @@ fn create(
             .unwrap_or_else(|_| Err(Reason::TimedOut { phase: Phase::Start, seconds: START_TIME.as_secs() })),
         Err(error) => Err(Reason::NotStarted(error.to_string())),
     };
-    started.map_err(|reason| vec![spec.fault(reason.into())])
+    let (instance, offers) = started.map_err(|reason| vec![spec.fault(reason.into())])?;
+    Ok((Arc::new(instance), offers))
 }
 
 impl PluginSpec {
@@ -145,6 +191,21 @@ impl PluginSpec {
             folder: self.folder.clone(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
         }
+    }
+
+    /// What an instance of this specification is made of: the library's bytes, and all that its start is told.
+    fn ingredients(&self, image: &Image, max_handlers: usize) -> Ingredients {
+        let mut made_of = Sha256::new();
+        made_of.update(image.digest());
+        made_of.update(self.library.as_os_str().as_encoded_bytes());
+        for text in [self.name.clone(), self.folder.display().to_string(), max_handlers.to_string()] {
+            // No name, path or number has a line break, so no two lists of them look alike.
+            made_of.update(b"\n");
+            made_of.update(text);
+        }
+        made_of.update(b"\n");
+        made_of.update(self.settings.to_string());
+        Ingredients { library: *image.digest(), all: made_of.finalize().into() }
     }
 
     fn fault(&self, refusal: Refusal) -> PluginFault {

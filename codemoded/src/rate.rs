@@ -20,7 +20,7 @@ use client::Client;
 use table::Table;
 
 /// How many a minute; as many may come at once after a quiet minute.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// Requests of one subject.
     pub requests_per_minute: NonZeroU32,
@@ -35,7 +35,7 @@ pub struct Settings {
 pub struct Rates {
     subjects: Limit<SubjectId>,
     failures: Limit<Client>,
-    proxies: Vec<PeerRule>,
+    settings: Settings,
 }
 
 /// Too many lately.
@@ -56,11 +56,12 @@ impl Settings {
 
 impl Rates {
     pub fn new(settings: Settings) -> Self {
-        Self {
-            subjects: limit(settings.requests_per_minute),
-            failures: limit(settings.failures_per_minute),
-            proxies: settings.proxies,
-        }
+        Self { subjects: limit(settings.requests_per_minute), failures: limit(settings.failures_per_minute), settings }
+    }
+
+    /// What it was made with.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
     }
 
     /// Counts a request of a subject.
@@ -70,7 +71,7 @@ impl Rates {
 
     /// Counts a failed authentication, for the address that it came from.
     pub fn failure(&self, peer: &Peer, headers: &HeaderMap) -> Result<(), TooMany> {
-        count(&self.failures, &Client::of(peer, headers, &self.proxies))
+        count(&self.failures, &Client::of(peer, headers, &self.settings.proxies))
     }
 }
 

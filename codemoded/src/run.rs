@@ -24,7 +24,7 @@ pub use ledger::Calls;
 
 use crate::capability::Capability;
 use crate::failure::Failure;
-use crate::generation::{Current, Generation};
+use crate::generation::Generation;
 use crate::identity::Subject;
 use crate::limits::Limit;
 use crate::value::{Bounds, JsonFault, Value, read};
@@ -39,7 +39,6 @@ use recording::{Recording, Returned};
 /// Runs programs; cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Runs {
-    generations: Current,
     admission: Admission,
     recorder: Recorder,
 }
@@ -47,6 +46,8 @@ pub struct Runs {
 /// One program to run, for one caller.
 #[derive(Debug)]
 pub struct Request {
+    /// What the request came in with; the run keeps it to its end.
+    pub generation: Arc<Generation>,
     pub subject: Subject,
     pub source: String,
     /// When the request came in; the deadline counts from here.
@@ -82,8 +83,8 @@ impl fmt::Display for RunId {
 }
 
 impl Runs {
-    pub fn new(generations: Current, recorder: Recorder) -> Self {
-        Self { generations, admission: Admission::default(), recorder }
+    pub fn new(recorder: Recorder) -> Self {
+        Self { admission: Admission::default(), recorder }
     }
 
     /// Runs one program to its end, whatever that is. Dropping the future ends the run.
@@ -94,9 +95,8 @@ impl Runs {
     }
 
     async fn run(&self, id: RunId, request: Request) -> Report {
-        let generation = self.generations.get();
-        let deadline = request.arrived + generation.limits.max_execution_time;
-        let Request { subject, source, arrived, cancelled, progress } = request;
+        let Request { generation, subject, source, arrived, cancelled, progress } = request;
+        let deadline = arrived + generation.limits.max_execution_time;
         let recording = Recording::begin(self.recorder.clone(), id, subject.id.clone(), &source, arrived, progress);
         let caller = Caller { generation: &generation, run: id, subject: &subject, recording: &recording, deadline };
         let outcome = async {

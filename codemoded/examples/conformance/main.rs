@@ -7,12 +7,14 @@ mod fixtures;
 mod rounds;
 
 use std::error::Error;
+use std::sync::Arc;
 use std::time::Duration;
 
 use codemoded::identity::{Identity, Subject, SubjectId};
+use codemoded::listener::Listener;
 use codemoded::mcp::guard::Names;
-use codemoded::mcp::http::{Http, Served, Settings, Times};
-use codemoded::rate;
+use codemoded::mcp::http::{Door, DoorSettings, Http, Reached, Served, Settings, Snapshot, Times};
+use codemoded::rate::{self, Rates};
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, ErrorData, Implementation, ListToolsResult,
     PaginatedRequestParams, ProgressNotificationParam, ServerCapabilities, ServerConfig, Tool,
@@ -27,29 +29,45 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let listener = Listener::from(TcpListener::bind("127.0.0.1:0").await?);
     let patience = Duration::from_secs(30);
-    let settings = Settings {
-        path: "/mcp".to_owned(),
+    let reached = Reached::through(&listener, "/mcp");
+    let door = DoorSettings {
         names: Names::default(),
         identity: Identity::Static(Subject::new(SubjectId::new("suite")?)),
         protection: None,
-        rates: rate::Settings::plenty(),
+        rates: Arc::new(Rates::new(rate::Settings::plenty())),
+    };
+    let fixtures = Fixtures(Arc::new(Door::new(&reached, door)));
+    let settings = Settings {
+        reached,
         times: Times { head: patience, body: patience, idle: patience },
         max_connections: 100,
         sessions: None,
     };
-    let http = Http::start(listener.into(), settings, Fixtures);
+    let http = Http::start(listener, settings, fixtures);
     println!("listening {}", http.url());
     stdin().read_to_end(&mut Vec::new()).await?;
     Ok(())
 }
 
 /// Serves the fixture tools, and nothing else.
-#[derive(Clone, Copy, Debug)]
-struct Fixtures;
+#[derive(Clone, Debug)]
+struct Fixtures(Arc<Door>);
 
 impl Served for Fixtures {
+    type Snapshot = Self;
+
+    fn snapshot(&self) -> Self {
+        self.clone()
+    }
+}
+
+impl Snapshot for Fixtures {
+    fn door(&self) -> &Door {
+        &self.0
+    }
+
     fn max_request_bytes(&self) -> usize {
         1 << 20
     }

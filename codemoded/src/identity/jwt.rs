@@ -102,6 +102,13 @@ impl Jwt {
         Ok(Self { rules: Arc::new(rules), keys })
     }
 
+    /// The same keys under other rules, where these keep an issuer's keys in the same way. A file is read anew.
+    pub(super) fn with_rules(&self, rules: &Rules) -> Option<Self> {
+        let remote = matches!(rules.keys, KeysAt::Url(_));
+        let same = rules.keys == self.rules.keys && rules.keys_max_age == self.rules.keys_max_age;
+        (remote && same).then(|| Self { rules: Arc::new(rules.clone()), keys: self.keys.clone() })
+    }
+
     pub(super) async fn authenticate(&self, headers: &HeaderMap) -> Result<Subject, Refusal> {
         let token = bearer(headers)?;
         let header = header(token)?;

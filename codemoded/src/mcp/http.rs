@@ -7,6 +7,7 @@ mod accept;
 mod advertised;
 mod carried;
 mod connection;
+mod door;
 mod endpoint;
 mod refusal;
 mod sessions;
@@ -20,25 +21,16 @@ use rmcp::ServerHandler;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::guard::{Guard, Names};
-use crate::identity::Identity;
 use crate::listener::{Accepted, Listener};
-use crate::rate;
-use advertised::Advertised;
 pub use advertised::Protection;
+pub use door::{Door, DoorSettings, Reached};
 use endpoint::Endpoint;
 pub use sessions::SessionBounds;
 
-/// How the endpoint may be reached, and who may use it.
+/// What holds from the start to the end of the process, whatever is reloaded.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The one path that is served, with its leading slash.
-    pub path: String,
-    pub names: Names,
-    pub identity: Identity,
-    /// Whose tokens the identity takes, where it takes any of others'.
-    pub protection: Option<Protection>,
-    pub rates: rate::Settings,
+    pub reached: Reached,
     pub times: Times,
     pub max_connections: usize,
     /// Nothing where every request stands alone.
@@ -58,6 +50,17 @@ pub struct Times {
 
 /// What stands behind the transport.
 pub trait Served: ServerHandler + Clone {
+    type Snapshot: Snapshot;
+
+    /// What is in force now. One request is served with one of these, from its head to its answer; it lies beside the
+    /// request for whoever answers it.
+    fn snapshot(&self) -> Self::Snapshot;
+}
+
+/// What one request is served with.
+pub trait Snapshot: Clone + Send + Sync + 'static {
+    fn door(&self) -> &Door;
+
     /// Bytes that one message may have.
     fn max_request_bytes(&self) -> usize;
 }
@@ -79,16 +82,15 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 impl Http {
     /// Serves on a bound listener.
-    pub fn start(listener: Listener, mut settings: Settings, server: impl Served) -> Self {
+    pub fn start(listener: Listener, settings: Settings, server: impl Served) -> Self {
         let address = listener.address();
-        let own = format!("{}{}", listener.url(), settings.path);
+        let reached = &settings.reached;
         // A socket's file has no path of the endpoint's behind it.
-        let url = if address.is_some() { own.clone() } else { listener.url() };
-        let advertised = Advertised::new(settings.protection.take(), &own, &settings.path);
-        let guard = Guard::new(address, settings.names.clone());
+        let path = if address.is_some() { reached.path() } else { "" };
+        let url = format!("{}{path}", reached.url());
         let (draining, closing) = (CancellationToken::new(), CancellationToken::new());
         let bounds = ConnectionBounds { times: settings.times, max_connections: settings.max_connections };
-        let endpoint = Endpoint::new(guard, advertised, settings, server, draining.clone(), closing.child_token());
+        let endpoint = Endpoint::new(settings, server, draining.clone(), closing.child_token());
         let serving = serve(listener, bounds, Arc::new(endpoint), draining.clone(), closing.clone());
         let serving = tokio::spawn(serving);
         Self { url, address, draining, _closing: closing.drop_guard(), serving }

@@ -3,6 +3,7 @@
 //! Who calls is settled before a request gets here, by the transport; nothing in a request's parameters, its `_meta`
 //! included, can change it.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use ::http::request::Parts;
@@ -19,12 +20,12 @@ use serde::Serialize;
 use serde_json::{Value as Json, json};
 use tokio::sync::watch;
 
-use super::http::Served;
+use super::http::{Door, Served, Snapshot};
 use super::progress::telling;
 use super::tools::{Tool, definitions};
 use super::{MAX_PUBLISHED_BYTES, printable, run_text, text};
 use crate::failure::Failure;
-use crate::generation::Current;
+use crate::generation::{Current, Generation};
 use crate::identity::Subject;
 use crate::run::{Report, Request as RunRequest, Runs};
 use crate::value::{Map, Value};
@@ -81,15 +82,19 @@ impl Server {
         }
     }
 
-    async fn search(&self, subject: &Subject, query: &str) -> CallToolResult {
-        answer(self.current.get().search(subject, query).await)
+    /// What the HTTP layer has served the request with so far; on stdio, what is in force now.
+    fn generation(&self, context: &RequestContext<RoleServer>) -> Arc<Generation> {
+        let beside = context.extensions.get::<Parts>().and_then(|head| head.extensions.get::<Arc<Generation>>());
+        beside.map_or_else(|| self.current.get(), Arc::clone)
     }
 
-    async fn describe(&self, subject: &Subject, name: &str) -> CallToolResult {
-        answer(self.current.get().describe(subject, name).await)
-    }
-
-    async fn execute(&self, subject: Subject, source: String, context: &RequestContext<RoleServer>) -> CallToolResult {
+    async fn execute(
+        &self,
+        generation: Arc<Generation>,
+        subject: Subject,
+        source: String,
+        context: &RequestContext<RoleServer>,
+    ) -> CallToolResult {
         // Beside a message that came by another way than HTTP lies nothing.
         let arrival = context.extensions.get::<Parts>().and_then(|head| head.extensions.get::<Arrival>().copied());
         let arrival = arrival.unwrap_or_else(|| Arrival { at: Instant::now(), takes_stream: true });
@@ -97,7 +102,7 @@ impl Server {
         // Also where this future is dropped, the run has nobody to answer to.
         let _end = cancelled.clone().drop_guard();
         let (progress, calls) = watch::channel(0);
-        let run = self.run(RunRequest { subject, source, arrived: arrival.at, cancelled, progress });
+        let run = self.run(RunRequest { generation, subject, source, arrived: arrival.at, cancelled, progress });
         let report = match context.meta.get_progress_token().filter(|_| arrival.takes_stream) {
             Some(token) => telling(run, calls, token, &context.peer).await,
             None => run.await,
@@ -127,8 +132,7 @@ impl Server {
     }
 
     /// No tool has the name; a capability's name is a likely slip.
-    async fn unknown_tool(&self, subject: &Subject, name: &str) -> ErrorData {
-        let generation = self.current.get();
+    async fn unknown_tool(generation: &Generation, subject: &Subject, name: &str) -> ErrorData {
         let known = match generation.catalog.get(name) {
             Some(capability) => generation.shows(subject, capability).await,
             None => false,
@@ -143,8 +147,20 @@ impl Server {
 }
 
 impl Served for Server {
+    type Snapshot = Arc<Generation>;
+
+    fn snapshot(&self) -> Arc<Generation> {
+        self.current.get()
+    }
+}
+
+impl Snapshot for Arc<Generation> {
+    fn door(&self) -> &Door {
+        &self.door
+    }
+
     fn max_request_bytes(&self) -> usize {
-        self.current.get().limits.max_request_bytes
+        self.limits.max_request_bytes
     }
 }
 
@@ -179,7 +195,7 @@ impl ServerHandler for Server {
         _: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let tools = definitions(self.current.get().limits.max_result_bytes);
+        let tools = definitions(self.generation(&context).limits.max_result_bytes);
         let listed = ListToolsResult::with_all_items(tools);
         // Handshake revisions do not know the hints; their schemas are left as they are.
         Ok(match speaks_without_handshake(&context.meta) {
@@ -196,17 +212,18 @@ impl ServerHandler for Server {
         let Some(subject) = self.subject(&context) else {
             return Ok(failed(text(&Failure::Unauthenticated)).into());
         };
+        let generation = self.generation(&context);
         let Some(tool) = Tool::named(&request.name) else {
-            return Err(self.unknown_tool(&subject, &request.name).await);
+            return Err(Self::unknown_tool(&generation, &subject, &request.name).await);
         };
         let argument = match tool.read(request.arguments) {
             Ok(argument) => argument,
             Err(fault) => return Ok(failed(format!("invalid tool arguments: {fault}")).into()),
         };
         let result = match tool {
-            Tool::SearchApi => self.search(&subject, &argument).await,
-            Tool::DescribeApi => self.describe(&subject, &argument).await,
-            Tool::Execute => self.execute(subject, argument, &context).await,
+            Tool::SearchApi => answer(generation.search(&subject, &argument).await),
+            Tool::DescribeApi => answer(generation.describe(&subject, &argument).await),
+            Tool::Execute => self.execute(generation, subject, argument, &context).await,
         };
         Ok(result.into())
     }

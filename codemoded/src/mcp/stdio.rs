@@ -11,7 +11,7 @@ use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWri
 use tokio::sync::mpsc;
 
 use super::body::{Code, Rejection, check};
-use super::http::Served as _;
+use super::http::{Served as _, Snapshot as _};
 use super::server::Server;
 use super::text;
 use crate::failure::Failure;
@@ -45,11 +45,10 @@ pub async fn serve(
     input: impl AsyncRead + Unpin,
     output: impl AsyncWrite + Unpin,
 ) -> Result<(), StdioError> {
-    let max_bytes = server.max_request_bytes();
     let (passing, passed) = duplex(PIPE_BYTES);
     let (answering, answers) = duplex(PIPE_BYTES);
     let (refusing, refusals) = mpsc::channel(MAX_WAITING);
-    let reading = feed(BufReader::new(input), passing, refusing, max_bytes);
+    let reading = feed(server.clone(), BufReader::new(input), passing, refusing);
     let writing = emit(BufReader::new(answers), refusals, output);
     let ((), (), ()) = tokio::try_join!(converse(server, passed, answering), reading, writing)?;
     Ok(())
@@ -70,12 +69,12 @@ async fn converse(
 
 /// Hands on the lines that pass the check. Ends, and with it the conversation, where the input does.
 async fn feed(
+    server: Server,
     mut input: impl AsyncBufRead + Unpin,
     mut passing: impl AsyncWrite + Unpin,
     refusing: mpsc::Sender<String>,
-    max_bytes: usize,
 ) -> Result<(), StdioError> {
-    while let Some(line) = next_line(&mut input, max_bytes).await? {
+    while let Some(line) = next_line(&mut input, server.snapshot().max_request_bytes()).await? {
         let checked = match line.as_deref() {
             Ok(line) if line.trim_ascii().is_empty() => continue,
             Ok(line) => check(line),

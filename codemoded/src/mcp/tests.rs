@@ -6,8 +6,9 @@ use super::server::Server;
 use super::*;
 use crate::capability::catalog::{Catalog, Registration};
 use crate::capability::{Hints, Name};
-use crate::generation::{Current, Generation};
+use crate::generation::{Current, Generation, Parts};
 use crate::limits::{Limit, Limits};
+use crate::mcp::http::Door;
 use crate::plugin::Plugins;
 use crate::policy::Policy;
 use crate::run::Runs;
@@ -76,7 +77,7 @@ fn a_failed_run_says_what_may_have_changed() {
 }
 
 /// A server over one capability that nobody calls; within a runtime.
-pub(super) fn server_without_workers(limits: Limits) -> Server {
+pub(super) fn server_without_workers(limits: Limits, door: Door) -> Server {
     let registration = Registration {
         plugin: "records".into(),
         library: "records.so".into(),
@@ -93,7 +94,7 @@ pub(super) fn server_without_workers(limits: Limits) -> Server {
     let plugins = Plugins::start(&[], 1, Path::new("unused")).unwrap();
     let spawner = Spawner::start().unwrap();
     let pool = |outfit| Pool::start(spawner, outfit, 0);
-    let generation = Generation::new(catalog, Policy::AllowAll, plugins, limits, Start::Exec, true, pool).unwrap();
-    let current = Current::new(generation);
-    Server::new(current.clone(), Runs::new(current, Recorder::default()))
+    let parts = Parts { number: 1, catalog, policy: Policy::AllowAll, plugins, limits, door };
+    let generation = Generation::new(parts, Start::Exec, true, pool).unwrap();
+    Server::new(Current::new(generation), Runs::new(Recorder::default()))
 }

@@ -15,17 +15,16 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use abi_stable::std_types::{RSlice, RStr};
-use codemode_plugin_api::abi::{Answer, CALL, Completion, InstanceHandle, PluginRootRef};
+use codemode_plugin_api::abi::{Answer, CALL, Completion, HEALTH, InstanceHandle, PluginRootRef};
 use codemode_plugin_api::descriptor::{CallKind, CapabilityDescriptor, Descriptor};
-use codemode_plugin_api::document::{AUTHENTICATE, ErrorKind, HostDocument};
-use serde_json::Value;
+use codemode_plugin_api::document::{AUTHENTICATE, ErrorKind};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::fault::Reason;
 use super::handlers::{Slot, Slots, Threads, look};
-use super::library;
-use super::namespace;
+use super::image::Digest;
+use super::{Ingredients, PluginSpec, library, namespace};
 use crate::identity::SubjectId;
 
 /// A started plugin. Dropping it ends it once its last handler has ended.
@@ -33,13 +32,16 @@ use crate::identity::SubjectId;
 pub struct Instance {
     name: Arc<str>,
     library: PathBuf,
+    made_of: Ingredients,
     version: String,
     authenticates: bool,
+    tells_health: bool,
     routes: HashMap<String, Route>,
     running: Arc<Running>,
     slots: Arc<Slots>,
-    /// Authentications in flight; before one has ended there is no subject whose slot it could take.
-    authentications: Arc<Semaphore>,
+    /// What is asked on nobody's behalf and in flight: an authentication that has not ended has no subject whose slot it
+    /// could take.
+    asking: Arc<Semaphore>,
     threads: Threads,
     next_number: AtomicU64,
 }
@@ -104,14 +106,14 @@ impl Instance {
     pub(super) fn create(
         root: PluginRootRef,
         mut descriptor: Descriptor,
-        library: &Path,
-        settings: &Value,
-        host: &HostDocument,
+        spec: &PluginSpec,
+        made_of: Ingredients,
         max_handlers: usize,
     ) -> Result<(Self, Vec<CapabilityDescriptor>), Reason> {
         let json = |value: serde_json::Result<Vec<u8>>| value.map_err(|error| Reason::NotStarted(error.to_string()));
-        let settings = json(serde_json::to_vec(settings))?;
-        let host_json = json(serde_json::to_vec(host))?;
+        let host = spec.host();
+        let settings = json(serde_json::to_vec(&spec.settings))?;
+        let host_json = json(serde_json::to_vec(&host))?;
         let created = root.create()(RSlice::from_slice(&settings), RSlice::from_slice(&host_json));
         let handle = created.into_result().map_err(|error| Reason::not_started(library::read_error(&error)))?;
         let own_names = namespace::apply(&mut descriptor, &host.instance);
@@ -120,13 +122,15 @@ impl Instance {
             routes.map(|(capability, own_name)| (capability.name.clone(), Route { own_name, kind: capability.kind }));
         let instance = Self {
             name: host.instance.as_str().into(),
-            library: library.to_owned(),
+            library: spec.library.clone(),
+            made_of,
             routes: routes.collect(),
             authenticates: descriptor.operations.iter().any(|operation| operation == AUTHENTICATE),
+            tells_health: descriptor.operations.iter().any(|operation| operation == HEALTH),
             version: descriptor.version,
             running: Arc::new(Running { root, handle }),
             slots: Arc::new(Slots::new(max_handlers)),
-            authentications: Arc::new(Semaphore::new(max_handlers)),
+            asking: Arc::new(Semaphore::new(max_handlers)),
             threads: Threads::new(&host.instance),
             next_number: AtomicU64::new(1),
         };
@@ -207,17 +211,50 @@ impl Instance {
 
     /// Asks who sent a request, and gives the JSON text of the answer. Where all handlers are busy, it waits for one.
     pub async fn authenticate(&self, request: Vec<u8>, deadline: Instant) -> Result<Vec<u8>, CallError> {
+        self.ask(AUTHENTICATE, request, deadline).await
+    }
+
+    /// Whether it says that it can work. One that says nothing of its health is well.
+    pub async fn health(&self, deadline: Instant) -> Result<(), CallError> {
+        match self.tells_health {
+            true => self.ask(HEALTH, b"{}".to_vec(), deadline).await.map(drop),
+            false => Ok(()),
+        }
+    }
+
+    async fn ask(&self, operation: &'static str, request: Vec<u8>, deadline: Instant) -> Result<Vec<u8>, CallError> {
         let asked = async {
-            let permit = Arc::clone(&self.authentications).acquire_owned().await.map_err(|_| CallError::Busy)?;
+            let permit = Arc::clone(&self.asking).acquire_owned().await.map_err(|_| CallError::Busy)?;
             let number = self.next_number.fetch_add(1, Ordering::Relaxed);
             let (answer, answered) = oneshot::channel();
             let held = Held::Permit(permit);
-            let pending = Pending { operation: AUTHENTICATE, answer, held, running: Arc::clone(&self.running) };
+            let pending = Pending { operation, answer, held, running: Arc::clone(&self.running) };
             let begun = self.threads.run(move || pending.invoke(number, &request));
-            begun.map_err(|error| CallError::Private(format!("no thread for the authenticator: {error}")))?;
+            begun.map_err(|error| CallError::Private(format!("no thread for `{operation}`: {error}")))?;
             answered.await.unwrap_or_else(|_| Err(CallError::Malformed("it ended without an answer".to_owned())))
         };
         tokio::time::timeout_at(deadline.into(), asked).await.unwrap_or(Err(CallError::TimedOut))
+    }
+
+    pub(super) fn made_of(&self) -> &Ingredients {
+        &self.made_of
+    }
+
+    /// The SHA-256 of the library that it runs.
+    pub fn digest(&self) -> &Digest {
+        &self.made_of.library
+    }
+
+    /// What it offers under the names that it has here, as its library describes it once more; nothing where that is
+    /// not what this instance serves.
+    pub(super) fn offers_again(&self, mut descriptor: Descriptor) -> Option<Vec<CapabilityDescriptor>> {
+        let own_names = namespace::apply(&mut descriptor, &self.name);
+        let same = descriptor.capabilities.len() == self.routes.len()
+            && descriptor.capabilities.iter().zip(&own_names).all(|(offered, own_name)| {
+                let route = self.routes.get(&offered.name);
+                route.is_some_and(|route| route.own_name == *own_name && route.kind == offered.kind)
+            });
+        same.then_some(descriptor.capabilities)
     }
 }
 

@@ -39,9 +39,20 @@ const PROBE: &str = "probe";
 /// How long a library may take to load, describe itself, start and stop.
 const TIME: Duration = Duration::from_secs(10);
 
+/// How far a trial goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Extent {
+    /// The library says what it offers.
+    Description,
+    /// An instance starts and stops, too.
+    Start,
+}
+
 /// What the child is asked to try, beside the library itself.
 #[derive(Debug, Serialize, Deserialize)]
 struct Trial {
+    extent: Extent,
     settings: Value,
     host: HostDocument,
 }
@@ -63,6 +74,7 @@ type End = Result<Box<Descriptor>, Vec<Refusal>>;
 pub(super) fn run(
     executable: &Path,
     image: &Image,
+    extent: Extent,
     settings: &Value,
     host: &HostDocument,
 ) -> Result<Descriptor, Vec<Refusal>> {
@@ -70,7 +82,7 @@ pub(super) fn run(
     let no_child = |error: io::Error| vec![Reason::NoChild(error.to_string()).into()];
     let (mut socket, theirs) = UnixStream::pair().map_err(no_child)?;
     let mut child = Reaped(spawn(executable, theirs.into()).map_err(no_child)?);
-    let trial = serde_json::to_vec(&Trial { settings: settings.clone(), host: host.clone() })
+    let trial = serde_json::to_vec(&Trial { extent, settings: settings.clone(), host: host.clone() })
         .map_err(|error| no_child(error.into()))?;
     // A child that is already gone has its reason in its exit.
     let sent = send(&mut socket, image, &trial, deadline);

@@ -1,13 +1,14 @@
 //! Workers started ahead of need, for one generation.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
-use super::{Outfit, Spawner, Worker, WorkerFault};
+use super::{Outfit, Spawner, Start, Worker, WorkerFault};
 
 /// How long a ready worker waits before a fresh one takes its place.
 const MAX_AGE: Duration = Duration::from_secs(600);
@@ -20,7 +21,7 @@ const RETRY_AFTER: Duration = Duration::from_millis(200);
 #[derive(Clone, Debug)]
 pub struct Pool {
     shared: Arc<Shared>,
-    _refill: Arc<Refill>,
+    refill: Arc<Refill>,
 }
 
 #[derive(Debug)]
@@ -29,6 +30,7 @@ struct Shared {
     outfit: Outfit,
     ready: Mutex<VecDeque<(Instant, Worker)>>,
     taken: Notify,
+    retired: AtomicBool,
 }
 
 /// Stops refilling when the pool is gone.
@@ -38,9 +40,15 @@ struct Refill(AbortHandle);
 impl Pool {
     /// Starts filling; `most` workers are kept ready.
     pub fn start(spawner: Spawner, outfit: Outfit, most: usize) -> Self {
-        let shared = Arc::new(Shared { spawner, outfit, ready: Mutex::default(), taken: Notify::new() });
+        let shared = Arc::new(Shared {
+            spawner,
+            outfit,
+            ready: Mutex::default(),
+            taken: Notify::new(),
+            retired: AtomicBool::new(false),
+        });
         let refill = tokio::spawn(Arc::clone(&shared).refill(most));
-        Self { shared, _refill: Arc::new(Refill(refill.abort_handle())) }
+        Self { shared, refill: Arc::new(Refill(refill.abort_handle())) }
     }
 
     /// A ready worker, or a new one where none is ready.
@@ -52,8 +60,27 @@ impl Pool {
                 // One that has died while it waited harms nobody.
                 Some((_, worker)) if worker.is_gone() => {}
                 Some((_, worker)) => return Ok(worker),
-                None => return Worker::start(&self.shared.spawner, &self.shared.outfit).await,
+                None => return self.start_now().await,
             }
+        }
+    }
+
+    /// A retired pool's workers are few: a template for them would only take the place of the next pool's.
+    async fn start_now(&self) -> Result<Worker, WorkerFault> {
+        let Shared { spawner, outfit, retired, .. } = &*self.shared;
+        match retired.load(Ordering::Relaxed) {
+            true => Worker::start(spawner, &Outfit { start: Start::Exec, ..outfit.clone() }).await,
+            false => Worker::start(spawner, outfit).await,
+        }
+    }
+
+    /// Ends the ready workers and keeps none ready any longer; who still takes one waits for its start.
+    pub fn retire(&self) {
+        self.refill.0.abort();
+        self.shared.retired.store(true, Ordering::Relaxed);
+        let ready = std::mem::take(&mut *self.shared.lock());
+        for (_, worker) in ready {
+            worker.end(());
         }
     }
 }

@@ -17,18 +17,16 @@ use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
 use super::accept::{sends_json, takes_json, takes_stream, widen};
-use super::advertised::Advertised;
 use super::carried::carried;
+use super::door::Door;
 use super::refusal::Refusal;
 use super::sessions::{Sessions, Visit};
 use super::stream::{Answering, closed, silent, soon_or_streamed};
-use super::{Served, Settings};
+use super::{Reached, Served, Settings, Snapshot};
 use crate::identity::peer::Peer;
-use crate::identity::{self, Identity, Subject, Verdict, remove_credentials};
+use crate::identity::{self, Subject, Verdict, remove_credentials};
 use crate::mcp::body::{Asks, Checked, check};
-use crate::mcp::guard::Guard;
 use crate::mcp::server::Arrival;
-use crate::rate::Rates;
 use crate::value::{Bounds, Value, read};
 
 const VERSION_HEADER: &str = "mcp-protocol-version";
@@ -36,11 +34,7 @@ const SESSION_HEADER: HeaderName = HeaderName::from_static("mcp-session-id");
 
 /// The one path that is served, and everything in front of it.
 pub(super) struct Endpoint<S> {
-    path: String,
-    guard: Guard,
-    advertised: Advertised,
-    identity: Identity,
-    rates: Rates,
+    reached: Reached,
     sessions: Option<Sessions>,
     body_time: Duration,
     server: S,
@@ -49,14 +43,7 @@ pub(super) struct Endpoint<S> {
 }
 
 impl<S: Served> Endpoint<S> {
-    pub(super) fn new(
-        guard: Guard,
-        advertised: Advertised,
-        settings: Settings,
-        server: S,
-        draining: CancellationToken,
-        closing: CancellationToken,
-    ) -> Self {
+    pub(super) fn new(settings: Settings, server: S, draining: CancellationToken, closing: CancellationToken) -> Self {
         let config = StreamableHttpServerConfig::default()
             .with_legacy_session_mode(false)
             .with_json_response(true)
@@ -69,10 +56,9 @@ impl<S: Served> Endpoint<S> {
             .with_max_request_body_bytes(usize::MAX);
         let served = server.clone();
         let library = StreamableHttpService::new(move || Ok(served.clone()), Arc::default(), config);
-        let Settings { path, identity, rates, sessions, times, .. } = settings;
-        let rates = Rates::new(rates);
+        let Settings { reached, sessions, times, .. } = settings;
         let sessions = sessions.map(Sessions::new);
-        Self { path, guard, advertised, identity, rates, sessions, body_time: times.body, server, library, draining }
+        Self { reached, sessions, body_time: times.body, server, library, draining }
     }
 
     pub(super) async fn answer(&self, peer: Peer, request: Request<Body>) -> Response<Body> {
@@ -81,23 +67,29 @@ impl<S: Served> Endpoint<S> {
 
     async fn pass(&self, peer: Peer, request: Request<Body>) -> Result<Response<Body>, Refusal> {
         let at = Instant::now();
+        // A reload meanwhile changes nothing for this request.
+        let snapshot = self.server.snapshot();
+        let door = snapshot.door();
         let (mut head, body) = request.into_parts();
-        self.guard.check(&head)?;
-        if let Some(metadata) = self.advertised.metadata(&head) {
+        door.guard.check(&head)?;
+        if let Some(metadata) = door.advertised.metadata(&head) {
             return Ok(metadata);
         }
-        if head.uri.path() != self.path {
+        if head.uri.path() != self.reached.path() {
             return Err(Refusal::WrongPath);
         }
-        let subject = self.identify(&peer, &mut head).await?;
+        let subject = identify(door, &peer, &mut head).await?;
         let visit = self.visit(&head, &subject)?;
-        self.rates.request(&subject.id)?;
+        door.rates.request(&subject.id)?;
         if head.method != Method::POST {
+            // Whoever listens for long holds nothing of this generation.
+            drop(snapshot);
             return self.without_message(&head, visit);
         }
         let takes_stream = admit(&mut head)?;
-        let body = self.read(body).await?;
+        let body = self.read(body, snapshot.max_request_bytes()).await?;
         head.extensions.insert(Arrival { at, takes_stream });
+        head.extensions.insert(snapshot);
         let checked = check(&body)?;
         check_version(&head, &checked)?;
         let opens = visit.is_none() && checked.asks == Asks::Handshake;
@@ -111,33 +103,6 @@ impl<S: Served> Endpoint<S> {
             true => soon_or_streamed(answering).await,
             false => answering.await,
         })
-    }
-
-    /// The subject goes beside the request; what proved it stays behind.
-    async fn identify(&self, peer: &Peer, head: &mut Parts) -> Result<Subject, Refusal> {
-        let subject = match self.identity.authenticate(peer, head).await {
-            Ok(subject) => subject,
-            Err(reason) => return Err(self.turn_away(peer, head, reason)),
-        };
-        remove_credentials(head);
-        head.extensions.insert(subject.clone());
-        Ok(subject)
-    }
-
-    fn turn_away(&self, peer: &Peer, head: &Parts, reason: identity::Refusal) -> Refusal {
-        if reason.is_failure()
-            && let Err(too_many) = self.rates.failure(peer, &head.headers)
-        {
-            tracing::debug!(%peer, %reason, "one failure too many");
-            return too_many.into();
-        }
-        tracing::warn!(%peer, %reason, "nobody could be made out in a request");
-        match reason.verdict() {
-            Verdict::Anonymous => Refusal::Unauthenticated(self.advertised.challenge(None)),
-            Verdict::Invalid => Refusal::Unauthenticated(self.advertised.challenge(Some("invalid_token"))),
-            Verdict::Insufficient => Refusal::Insufficient(self.advertised.challenge(Some("insufficient_scope"))),
-            Verdict::Unavailable => Refusal::Undecided,
-        }
     }
 
     /// The session that the request names, unless there are none: not here, or not in the era that it speaks.
@@ -204,8 +169,7 @@ impl<S: Served> Endpoint<S> {
         Ok(Response::from_parts(head, Body::from(json)))
     }
 
-    async fn read(&self, body: Body) -> Result<Bytes, Refusal> {
-        let max_bytes = self.server.max_request_bytes();
+    async fn read(&self, body: Body, max_bytes: usize) -> Result<Bytes, Refusal> {
         if body.size_hint().lower() > max_bytes as u64 {
             return Err(Refusal::TooLarge);
         }
@@ -231,6 +195,33 @@ impl<S: Served> Endpoint<S> {
                 false => response.map(Body::new),
             }
         })
+    }
+}
+
+/// The subject goes beside the request; what proved it stays behind.
+async fn identify(door: &Door, peer: &Peer, head: &mut Parts) -> Result<Subject, Refusal> {
+    let subject = match door.identity.authenticate(peer, head).await {
+        Ok(subject) => subject,
+        Err(reason) => return Err(turn_away(door, peer, head, reason)),
+    };
+    remove_credentials(head);
+    head.extensions.insert(subject.clone());
+    Ok(subject)
+}
+
+fn turn_away(door: &Door, peer: &Peer, head: &Parts, reason: identity::Refusal) -> Refusal {
+    if reason.is_failure()
+        && let Err(too_many) = door.rates.failure(peer, &head.headers)
+    {
+        tracing::debug!(%peer, %reason, "one failure too many");
+        return too_many.into();
+    }
+    tracing::warn!(%peer, %reason, "nobody could be made out in a request");
+    match reason.verdict() {
+        Verdict::Anonymous => Refusal::Unauthenticated(door.advertised.challenge(None)),
+        Verdict::Invalid => Refusal::Unauthenticated(door.advertised.challenge(Some("invalid_token"))),
+        Verdict::Insufficient => Refusal::Insufficient(door.advertised.challenge(Some("insufficient_scope"))),
+        Verdict::Unavailable => Refusal::Undecided,
     }
 }
 

@@ -7,9 +7,11 @@ use tokio::net::TcpListener;
 
 use super::*;
 use crate::identity::proxy::{Proxy, SharedSecret};
-use crate::identity::{Subject, SubjectId};
+use crate::identity::{Identity, Subject, SubjectId};
 use crate::limits::Limits;
+use crate::mcp::guard::Names;
 use crate::mcp::tests::server_without_workers;
+use crate::rate::{self, Rates};
 
 const LEGACY: &str = "2025-11-25";
 
@@ -34,20 +36,13 @@ fn start(identity: Identity) -> Daemon {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let limits = Limits { max_request_bytes: 300_000, ..Limits::default() };
     let times = Times { head: Duration::from_secs(15), body: Duration::from_secs(30), idle: Duration::from_secs(75) };
-    let (path, names) = ("/mcp".to_owned(), Names::default());
-    let settings = Settings {
-        path,
-        names,
-        identity,
-        protection: None,
-        rates: rate::Settings::plenty(),
-        times,
-        max_connections: 100,
-        sessions: None,
-    };
+    let rates = Arc::new(Rates::new(rate::Settings::plenty()));
     let http = runtime.block_on(async {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        Http::start(listener.into(), settings, server_without_workers(limits))
+        let listener = Listener::from(TcpListener::bind("127.0.0.1:0").await.unwrap());
+        let reached = Reached::through(&listener, "/mcp");
+        let settings = DoorSettings { names: Names::default(), identity, protection: None, rates };
+        let server = server_without_workers(limits, Door::new(&reached, settings));
+        Http::start(listener, Settings { reached, times, max_connections: 100, sessions: None }, server)
     });
     Daemon { address: http.address().unwrap(), http: Some(http), _runtime: runtime }
 }

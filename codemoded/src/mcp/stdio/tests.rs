@@ -1,9 +1,17 @@
 //! A conversation line by line, through two streams in memory.
 
+use std::sync::Arc;
+
 use super::*;
 use crate::identity::{Subject, SubjectId};
 use crate::limits::Limits;
+use crate::mcp::http::Door;
 use crate::mcp::tests::server_without_workers;
+use crate::rate::{self, Rates};
+
+fn shut() -> Door {
+    Door::shut(Arc::new(Rates::new(rate::Settings::plenty())))
+}
 
 /// What comes out where these lines go in and the client then closes its end.
 fn converse(lines: &[&str]) -> Vec<serde_json::Value> {
@@ -13,7 +21,7 @@ fn converse(lines: &[&str]) -> Vec<serde_json::Value> {
     let mut output = Vec::new();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let server = server_without_workers(limits).for_subject(subject);
+        let server = server_without_workers(limits, shut()).for_subject(subject);
         serve(server, input.as_bytes(), &mut output).await.unwrap();
     });
     String::from_utf8(output).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
