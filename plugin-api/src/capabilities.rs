@@ -107,7 +107,8 @@ impl<P: Send + Sync + 'static> Capabilities<P> {
     }
 
     /// Offers an `async fn`. It runs on a `tokio` runtime that belongs to this instance: the daemon's own is not
-    /// visible here. It must not block a thread for long.
+    /// visible here. Up to its first `await` that has to wait it runs on the thread that called it, within that
+    /// runtime. It must not block a thread for long.
     ///
     /// When nobody waits for the answer any longer, [`Call::cancelled`] completes; a second later the future is
     /// dropped where it stands. Until then the call counts against `max_handlers`.

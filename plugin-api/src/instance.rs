@@ -7,7 +7,7 @@ use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use serde_json::value::RawValue;
@@ -71,7 +71,8 @@ impl<P: Plugin> Instance<P> {
         }
     }
 
-    /// Begins an operation; `complete` gets its outcome on a thread of the runtime.
+    /// Begins an operation on this thread; where it has to wait it goes on on the runtime, whose threads are woken for
+    /// that alone. `complete` gets its outcome.
     pub(crate) fn start(
         &self,
         operation: &str,
@@ -84,8 +85,13 @@ impl<P: Plugin> Instance<P> {
             unknown => Err(unknown_operation(unknown)),
         };
         match (begun, &self.runtime) {
-            (Ok(future), Some(runtime)) => {
-                runtime.spawn(async move { complete(future.await) });
+            (Ok(mut future), Some(runtime)) => {
+                let _entered = runtime.enter();
+                // Whoever polls it next leaves a waker that wakes.
+                match future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+                    Poll::Ready(outcome) => complete(outcome),
+                    Poll::Pending => drop(runtime.spawn(async move { complete(future.await) })),
+                }
             }
             (Ok(_), None) => complete(Err(ErrorDocument::new(ErrorKind::Private, "there is no runtime"))),
             (Err(error), _) => complete(Err(error)),

@@ -1,6 +1,7 @@
 //! One running instance of a library, and a call of one of its capabilities.
 //!
-//! A call takes one hop: from the caller's task to a thread that may block, or to the library's own runtime, and back.
+//! A call takes one hop: from the caller's task to a thread that may block, and back; a handler that waits without
+//! blocking goes on on the library's own runtime.
 //! Who stops waiting, by cancelling, by the deadline or by dropping the future, tells the library so and leaves: the
 //! handler keeps its slot until it really ends.
 
@@ -174,13 +175,11 @@ impl Instance {
         let held = Held::Slot(slot);
         let pending = Pending { operation: CALL, answer, held, running: Arc::clone(&self.running) };
         let mut waiting = Waiting { running: &self.running, number: Some(number) };
-        match route.kind {
-            CallKind::Blocking => {
-                let begun = self.threads.run(move || pending.invoke(number, &json));
-                begun.map_err(|error| CallError::Private(format!("no thread for the handler: {error}")))?;
-            }
-            CallKind::Async => pending.start(number, &json),
-        }
+        let begun = match route.kind {
+            CallKind::Blocking => self.threads.run(move || pending.invoke(number, &json)),
+            CallKind::Async => self.threads.run(move || pending.start(number, &json)),
+        };
+        begun.map_err(|error| CallError::Private(format!("no thread for the handler: {error}")))?;
         // Alone in the instance, a quick answer is worth waiting for awake; several calls at once are not held up.
         let early = if self.slots.in_flight() == 1 { look(|| answered.try_recv().ok()) } else { None };
         if let Some(outcome) = early {
@@ -335,8 +334,11 @@ impl Pending {
         self.end(answer);
     }
 
-    /// Begins the handler on the library's own runtime.
+    /// Begins the handler on this thread; it ends here or on the library's own runtime.
     fn start(self, number: u64, json: &[u8]) {
+        if self.answer.is_closed() {
+            return;
+        }
         let running = Arc::clone(&self.running);
         let start = running.root.start();
         let operation = self.operation;

@@ -151,6 +151,13 @@ impl Context {
         });
     }
 
+    /// Waits for the daemon to end this process; ends it where the daemon hangs up or says more. Tearing down a program's
+    /// heap is wasted work, and a deeply nested value would overflow the stack doing it.
+    pub fn wait_for_end(&self) -> ! {
+        self.channel.borrow_mut().receive();
+        Channel::hang_up()
+    }
+
     /// Why the evaluation failed.
     pub(super) fn claim(&self, evaluator: &Evaluator<'_, '_, '_>, error: starlark::Error) -> Claim {
         if let Some(failure) = self.failure.borrow_mut().take() {
