@@ -1,5 +1,6 @@
 //! The commands. All take the same configuration and go through the same code as a request.
 
+mod plugin;
 mod policy;
 mod token;
 
@@ -12,6 +13,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use clap::{Parser, Subcommand};
+use plugin::{PluginCommand, PluginError};
 use policy::TrialError;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -59,6 +61,9 @@ enum Command {
     /// Makes bearer tokens for `mode = "tokens"`.
     #[command(subcommand)]
     Token(TokenCommand),
+    /// Makes plugins, and looks at their libraries.
+    #[command(subcommand)]
+    Plugin(PluginCommand),
 }
 
 /// What needs a configuration.
@@ -122,6 +127,8 @@ enum CommandError {
     Subject(crate::identity::InvalidSubject),
     #[error(transparent)]
     Token(#[from] TokenError),
+    #[error(transparent)]
+    Plugin(#[from] PluginError),
     #[error("--log: not a filter")]
     Log(#[source] tracing_subscriber::filter::ParseError),
     #[error(transparent)]
@@ -154,6 +161,7 @@ pub fn main() -> ExitCode {
                 | CommandError::Token(_)
                 | CommandError::Trial(TrialError::Argument(_)) => ExitCode::from(64),
                 CommandError::Read(..) | CommandError::Claims(_) => ExitCode::from(66),
+                CommandError::Plugin(error) => ExitCode::from(error.exit_code()),
                 CommandError::Runtime(_)
                 | CommandError::Write(_)
                 | CommandError::Stdio(_)
@@ -177,6 +185,7 @@ fn carry_out(arguments: Arguments) -> Result<(), CommandError> {
             let made = token::carry_out(command)?;
             return say(take_stdout().map_err(CommandError::Write)?, &made);
         }
+        Some(Command::Plugin(command)) => return plugin::carry_out(command),
         Some(Command::Configured(command)) => Some(command),
         None => None,
     };

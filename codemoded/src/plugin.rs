@@ -7,6 +7,7 @@
 mod fault;
 mod handlers;
 mod image;
+pub mod inspection;
 mod instance;
 mod library;
 mod namespace;

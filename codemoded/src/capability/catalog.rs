@@ -16,6 +16,7 @@ mod tests;
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use codemode_plugin_api::descriptor::CapabilityDescriptor;
 pub use description::{Description, FieldDescription};
 pub use fault::{CatalogFault, Origin, Problem};
 pub use matches::Matches;
@@ -97,6 +98,31 @@ pub struct Registration {
     /// The JSON text of a schema, as is the output.
     pub input: Box<str>,
     pub output: Box<str>,
+}
+
+impl Registration {
+    /// What the instance `plugin` of the library at `library` offers.
+    pub fn new(plugin: &Arc<str>, library: &Arc<str>, offer: CapabilityDescriptor) -> Self {
+        let CapabilityDescriptor { name, id, summary, description, search_terms, hints, input, output, kind: _ } =
+            offer;
+        Self {
+            plugin: Arc::clone(plugin),
+            library: Arc::clone(library),
+            name,
+            id,
+            summary,
+            description,
+            search_terms,
+            hints: Hints {
+                read_only: hints.read_only,
+                destructive: hints.destructive,
+                idempotent: hints.idempotent,
+                open_world: hints.open_world,
+            },
+            input: input.into_text(),
+            output: output.into_text(),
+        }
+    }
 }
 
 /// The enabled capabilities of one generation.

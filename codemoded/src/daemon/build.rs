@@ -94,23 +94,7 @@ fn registrations(plugins: &mut Plugins) -> Vec<Registration> {
     let of = |(instance, offers): (Arc<plugin::Instance>, Vec<CapabilityDescriptor>)| {
         let (name, library): (Arc<str>, Arc<str>) =
             (Arc::clone(instance.name()), instance.library().to_string_lossy().into());
-        offers.into_iter().map(move |each| Registration {
-            plugin: Arc::clone(&name),
-            library: Arc::clone(&library),
-            name: each.name,
-            id: each.id,
-            summary: each.summary,
-            description: each.description,
-            search_terms: each.search_terms,
-            hints: crate::capability::Hints {
-                read_only: each.hints.read_only,
-                destructive: each.hints.destructive,
-                idempotent: each.hints.idempotent,
-                open_world: each.hints.open_world,
-            },
-            input: each.input.into_text(),
-            output: each.output.into_text(),
-        })
+        offers.into_iter().map(move |each| Registration::new(&name, &library, each))
     };
     plugins.take_offers().into_iter().flat_map(of).collect()
 }

@@ -61,6 +61,10 @@ pub enum Reason {
     TimedOut { phase: Phase, seconds: u64 },
     #[error("cannot be tried in a child process: {0}")]
     NoChild(String),
+    #[error("is not looked at, because the child process that would load it cannot be confined: {0}")]
+    NotConfined(String),
+    #[error("has {0} bytes, and {max} are the most", max = super::image::MAX_BYTES)]
+    TooLarge(u64),
     #[error("is configured under the name {0:?}: an instance's name is 1 to 64 letters, digits, `_` and `-`")]
     BadName(String),
     #[error("is configured under the name `{0}` twice: give each instance its own")]

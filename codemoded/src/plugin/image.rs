@@ -19,6 +19,9 @@ use super::fault::{Exposure, Reason};
 /// The SHA-256 of a library's bytes.
 pub(super) type Digest = [u8; 32];
 
+/// The most bytes of a library; real ones have some tens of millions.
+pub(super) const MAX_BYTES: u64 = 1 << 30;
+
 #[derive(Debug)]
 pub(super) struct Image {
     digest: Digest,
@@ -34,6 +37,12 @@ pub(super) struct Content {
 
 impl Content {
     pub(super) fn read(path: &Path) -> Result<Self, Reason> {
+        let (content, exposed) = Self::read_of_anyone(path)?;
+        exposed.map_or(Ok(content), |exposed| Err(Reason::Exposed(exposed)))
+    }
+
+    /// The same of a file that is only looked at, and who else could have written it.
+    pub(super) fn read_of_anyone(path: &Path) -> Result<(Self, Option<Exposure>), Reason> {
         let unreadable = |error: io::Error| match error.kind() {
             io::ErrorKind::NotFound => Reason::Missing,
             _ => Reason::Unreadable(error.to_string()),
@@ -45,22 +54,34 @@ impl Content {
         if !metadata.is_file() {
             return Err(Reason::NoFile);
         }
-        let user = User::of_this_process();
-        user.refuse_others_file(path, &metadata).map_err(Reason::Exposed)?;
-        // Where the path is a link, both the link and what it names could be exchanged.
-        for path in [path.to_owned(), fs::canonicalize(path).map_err(unreadable)?] {
-            let folder = match path.parent() {
-                Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
-                Some(_) | None => PathBuf::from("."),
-            };
-            let metadata = fs::metadata(&folder).map_err(unreadable)?;
-            user.refuse_others_folder(&folder, &metadata).map_err(Reason::Exposed)?;
+        if metadata.len() > MAX_BYTES {
+            return Err(Reason::TooLarge(metadata.len()));
         }
+        let exposed = exposure(path, &metadata).map_err(unreadable)?;
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(unreadable)?;
         let digest = Sha256::digest(&bytes).into();
-        Ok(Self { bytes, digest })
+        Ok((Self { bytes, digest }, exposed))
     }
+}
+
+/// Who but root and the daemon's user could have written a file.
+fn exposure(path: &Path, metadata: &Metadata) -> io::Result<Option<Exposure>> {
+    let user = User::of_this_process();
+    if let Err(exposed) = user.refuse_others_file(path, metadata) {
+        return Ok(Some(exposed));
+    }
+    // Where the path is a link, both the link and what it names could be exchanged.
+    for path in [path.to_owned(), fs::canonicalize(path)?] {
+        let folder = match path.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
+            Some(_) | None => PathBuf::from("."),
+        };
+        if let Err(exposed) = user.refuse_others_folder(&folder, &fs::metadata(&folder)?) {
+            return Ok(Some(exposed));
+        }
+    }
+    Ok(None)
 }
 
 impl Image {

@@ -2,10 +2,14 @@
 //!
 //! The child is this executable again. It gets the sealed copy and the settings over a socket on its standard input,
 //! says before each step what it is about to do, and at the end what the library offers or why it cannot serve. So the
-//! parent knows, however the child ends, what the library was doing. The child keeps the daemon's environment, for the
-//! library may need it.
+//! parent knows, however the child ends, what the library was doing.
+//!
+//! A library that is to serve is tried as it will run: in the daemon's environment, with its settings, and started. One
+//! that is only looked at is strange: its child has no environment, confines itself before it loads anything, and does
+//! not start it.
 
 mod child;
+mod confinement;
 
 pub use child::child_entry;
 
@@ -39,6 +43,9 @@ const PROBE: &str = "probe";
 /// How long a library may take to load, describe itself, start and stop.
 const TIME: Duration = Duration::from_secs(10);
 
+/// The most that a child may say.
+const MAX_SAID_BYTES: u64 = 256 << 20;
+
 /// How far a trial goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -49,7 +56,17 @@ pub(super) enum Extent {
     Start,
 }
 
-/// What the child is asked to try, beside the library itself.
+/// What the child is asked to do with the library.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Order {
+    /// To try it for an instance.
+    Try(Trial),
+    /// To ask it what it offers, confined.
+    Inspect,
+}
+
+/// One instance, beside its library.
 #[derive(Debug, Serialize, Deserialize)]
 struct Trial {
     extent: Extent,
@@ -78,14 +95,22 @@ pub(super) fn run(
     settings: &Value,
     host: &HostDocument,
 ) -> Result<Descriptor, Vec<Refusal>> {
+    carry_out(executable, image, &Order::Try(Trial { extent, settings: settings.clone(), host: host.clone() }))
+}
+
+/// Asks a strange library what it offers, in a child that cannot do anything else.
+pub(super) fn inspect(executable: &Path, image: &Image) -> Result<Descriptor, Vec<Refusal>> {
+    carry_out(executable, image, &Order::Inspect)
+}
+
+fn carry_out(executable: &Path, image: &Image, order: &Order) -> Result<Descriptor, Vec<Refusal>> {
     let deadline = Instant::now() + TIME;
     let no_child = |error: io::Error| vec![Reason::NoChild(error.to_string()).into()];
     let (mut socket, theirs) = UnixStream::pair().map_err(no_child)?;
-    let mut child = Reaped(spawn(executable, theirs.into()).map_err(no_child)?);
-    let trial = serde_json::to_vec(&Trial { extent, settings: settings.clone(), host: host.clone() })
-        .map_err(|error| no_child(error.into()))?;
+    let mut child = Reaped(spawn(executable, theirs.into(), order).map_err(no_child)?);
+    let order = serde_json::to_vec(order).map_err(|error| no_child(error.into()))?;
     // A child that is already gone has its reason in its exit.
-    let sent = send(&mut socket, image, &trial, deadline);
+    let sent = send(&mut socket, image, &order, deadline);
     let (phase, end) = listen(socket, deadline);
     match (end, sent) {
         (Some(end), _) => end.map(|descriptor| *descriptor),
@@ -96,32 +121,32 @@ pub(super) fn run(
     }
 }
 
-fn spawn(executable: &Path, socket: OwnedFd) -> io::Result<Child> {
-    // What a library prints belongs into the log: the daemon's standard output may be a protocol.
-    let output = io::stderr().as_fd().try_clone_to_owned()?;
-    Command::new(executable)
-        .arg0("codemoded-probe")
-        .env(CHILD_MARKER, PROBE)
-        .stdin(Stdio::from(socket))
-        .stdout(Stdio::from(output))
-        .spawn()
+fn spawn(executable: &Path, socket: OwnedFd, order: &Order) -> io::Result<Child> {
+    let mut command = Command::new(executable);
+    match order {
+        // What a library prints belongs into the log: the daemon's standard output may be a protocol.
+        Order::Try(_) => command.stdout(io::stderr().as_fd().try_clone_to_owned()?),
+        // What a strange one prints would reach a terminal.
+        Order::Inspect => command.env_clear().current_dir("/").stdout(Stdio::null()).stderr(Stdio::null()),
+    };
+    command.arg0("codemoded-probe").env(CHILD_MARKER, PROBE).stdin(Stdio::from(socket)).spawn()
 }
 
-fn send(socket: &mut UnixStream, image: &Image, trial: &[u8], deadline: Instant) -> io::Result<()> {
+fn send(socket: &mut UnixStream, image: &Image, order: &[u8], deadline: Instant) -> io::Result<()> {
     socket.set_write_timeout(Some(time_left(deadline)))?;
     let descriptors = [image.as_fd()];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = SendAncillaryBuffer::new(&mut space);
     control.push(SendAncillaryMessage::ScmRights(&descriptors));
     rustix::net::sendmsg(&*socket, &[IoSlice::new(b"\n")], &mut control, SendFlags::NOSIGNAL)?;
-    socket.write_all(trial)?;
+    socket.write_all(order)?;
     socket.shutdown(Shutdown::Write)
 }
 
 /// Reads until the end, the child's or the deadline's: how far it came, and its last message if it gave one.
 fn listen(socket: UnixStream, deadline: Instant) -> (Phase, Option<End>) {
     let mut phase = Phase::Enter;
-    let mut lines = BufReader::new(Until { socket, deadline });
+    let mut lines = BufReader::new(Until { socket, deadline }.take(MAX_SAID_BYTES));
     let mut line = Vec::new();
     loop {
         line.clear();

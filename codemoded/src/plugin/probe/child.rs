@@ -15,7 +15,7 @@ use codemode_plugin_api::descriptor::Descriptor;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags};
 use rustix::process::{Resource, Rlimit, Signal};
 
-use super::{CHILD_MARKER, Extent, Message, PROBE, Trial};
+use super::{CHILD_MARKER, Extent, Message, Order, PROBE, Trial, confinement};
 use crate::plugin::fault::{Phase, Reason, Refusal};
 use crate::plugin::image::Image;
 use crate::plugin::{library, settings};
@@ -37,31 +37,39 @@ fn serve() -> io::Result<()> {
     rustix::process::setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) })?;
     let mut socket = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     let image = receive(&socket)?;
-    let mut trial = Vec::new();
-    socket.read_to_end(&mut trial)?;
-    let trial: Trial = serde_json::from_slice(&trial)?;
-    let end = attempt(&mut socket, &image, &trial);
+    let mut order = Vec::new();
+    socket.read_to_end(&mut order)?;
+    let end = match serde_json::from_slice(&order)? {
+        Order::Try(trial) => attempt(&mut socket, &image, &trial),
+        Order::Inspect => look(&mut socket, &image),
+    };
     tell(&mut socket, &Message::End(end.map(Box::new)))
 }
 
-fn attempt(socket: &mut UnixStream, image: &Image, trial: &Trial) -> Result<Descriptor, Vec<Refusal>> {
-    let mut enter = |phase| {
-        // A parent that does not listen has killed this process.
-        drop(tell(socket, &Message::Phase(phase)));
-    };
+fn look(socket: &mut UnixStream, image: &Image) -> Result<Descriptor, Vec<Refusal>> {
+    let confined = confinement::put_on().map_err(|error| vec![Reason::NotConfined(error.to_string()).into()]);
+    confined.and_then(|()| describe(socket, image)).map(|(_, descriptor)| descriptor)
+}
+
+/// Loads a library and asks it what it offers.
+fn describe(socket: &mut UnixStream, image: &Image) -> Result<(PluginRootRef, Descriptor), Vec<Refusal>> {
     let only = |reason: Reason| vec![Refusal::from(reason)];
-    enter(Phase::Load);
+    enter(socket, Phase::Load);
     let root = library::load(image).map_err(only)?;
-    enter(Phase::Describe);
-    let descriptor = library::describe(root).map_err(only)?;
+    enter(socket, Phase::Describe);
+    Ok((root, library::describe(root).map_err(only)?))
+}
+
+fn attempt(socket: &mut UnixStream, image: &Image, trial: &Trial) -> Result<Descriptor, Vec<Refusal>> {
+    let (root, descriptor) = describe(socket, image)?;
     if trial.extent == Extent::Description {
         return Ok(descriptor);
     }
-    enter(Phase::Settings);
+    enter(socket, Phase::Settings);
     settings::check(&descriptor.settings, &trial.settings)?;
-    enter(Phase::Start);
-    let instance = create(root, trial).map_err(only)?;
-    enter(Phase::Stop);
+    enter(socket, Phase::Start);
+    let instance = create(root, trial).map_err(|reason| vec![Refusal::from(reason)])?;
+    enter(socket, Phase::Stop);
     let destroy = root.destroy();
     // SAFETY: the instance was just created by this library, nothing was asked of it, and it is not used again.
     unsafe { destroy(instance) };
@@ -86,6 +94,11 @@ fn receive(socket: &UnixStream) -> io::Result<Image> {
         _ => None,
     });
     received.map(Image::received).ok_or_else(|| io::ErrorKind::InvalidData.into())
+}
+
+fn enter(socket: &mut UnixStream, phase: Phase) {
+    // A parent that does not listen has killed this process.
+    drop(tell(socket, &Message::Phase(phase)));
 }
 
 fn tell(socket: &mut UnixStream, message: &Message) -> io::Result<()> {
