@@ -21,6 +21,7 @@ mod fairness;
 mod faulty;
 mod frames;
 mod frozen;
+mod generated;
 mod harness;
 mod hidden;
 mod hostile;

@@ -1,5 +1,6 @@
 //! The commands. All take the same configuration and go through the same code as a request.
 
+mod generate;
 mod plugin;
 mod policy;
 mod token;
@@ -13,6 +14,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use clap::{Parser, Subcommand};
+use generate::{GenerateCommand, GenerateError};
 use plugin::{PluginCommand, PluginError};
 use policy::TrialError;
 use tokio::sync::watch;
@@ -64,6 +66,9 @@ enum Command {
     /// Makes plugins, and looks at their libraries.
     #[command(subcommand)]
     Plugin(PluginCommand),
+    /// Writes man pages and completions, for packages.
+    #[command(subcommand, hide = true)]
+    Generate(GenerateCommand),
 }
 
 /// What needs a configuration.
@@ -129,6 +134,8 @@ enum CommandError {
     Token(#[from] TokenError),
     #[error(transparent)]
     Plugin(#[from] PluginError),
+    #[error(transparent)]
+    Generate(#[from] GenerateError),
     #[error("--log: not a filter")]
     Log(#[source] tracing_subscriber::filter::ParseError),
     #[error(transparent)]
@@ -161,6 +168,7 @@ pub fn main() -> ExitCode {
                 | CommandError::Token(_)
                 | CommandError::Trial(TrialError::Argument(_)) => ExitCode::from(64),
                 CommandError::Read(..) | CommandError::Claims(_) => ExitCode::from(66),
+                CommandError::Generate(_) => ExitCode::from(73),
                 CommandError::Plugin(error) => ExitCode::from(error.exit_code()),
                 CommandError::Runtime(_)
                 | CommandError::Write(_)
@@ -186,6 +194,7 @@ fn carry_out(arguments: Arguments) -> Result<(), CommandError> {
             return say(take_stdout().map_err(CommandError::Write)?, &made);
         }
         Some(Command::Plugin(command)) => return plugin::carry_out(command),
+        Some(Command::Generate(command)) => return Ok(generate::carry_out(command)?),
         Some(Command::Configured(command)) => Some(command),
         None => None,
     };
