@@ -31,6 +31,7 @@ mod job;
 mod language;
 mod limits;
 mod office;
+mod packages;
 mod policy;
 mod project;
 mod proxies;
