@@ -109,12 +109,13 @@ fn the_root_file_system_serves_read_only_and_unprivileged() {
 
     // As a container's runtime would: a read-only root, `/proc` and `/dev`, a writable `/tmp` and volume, and the image's user.
     let enter = "mount --bind \"$1\" \"$1\" && mount --options remount,bind,ro \"$1\" && \
-                 mount --types proc proc \"$1/proc\" && mount --bind /dev \"$1/dev\" && mount --types tmpfs tmpfs \"$1/tmp\" && \
+                 mount --bind /proc \"$1/proc\" && mount --bind /dev \"$1/dev\" && mount --types tmpfs tmpfs \"$1/tmp\" && \
                  mount --types tmpfs --options uid=65532,gid=65532 tmpfs \"$1/var/lib/codemoded\" && \
                  root=$1 && shift && exec chroot --userspec=65532:65532 \"$root\" /usr/bin/codemoded \
                  --config /etc/codemoded/codemode.toml";
     let mut command = Command::new("unshare");
-    command.args(["--mount", "--pid", "--fork", "--kill-child", "bash", "-c", enter, "enter"]).arg(&root);
+    // Each program takes the place of the one before, so that ending this process ends the daemon.
+    command.args(["--mount", "bash", "-c", enter, "enter"]).arg(&root);
     command.env_clear().env("PATH", std::env::var("PATH").unwrap()).env("CODEMODE_SERVER__LISTEN", "127.0.0.1:0");
     command.env("CODEMODE_SERVER__ALLOWED_HOSTS", "[\"127.0.0.1\"]");
     let daemon = Daemon::start_by(command, "", |_| {}, |_| {});
