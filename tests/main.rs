@@ -8,6 +8,7 @@
 )]
 
 mod attempt;
+mod audit;
 mod capacity;
 mod certain;
 mod clients;
@@ -30,6 +31,7 @@ mod inspection;
 mod job;
 mod language;
 mod limits;
+mod logs;
 mod office;
 mod packages;
 mod policy;

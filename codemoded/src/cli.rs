@@ -1,5 +1,6 @@
 //! The commands. All take the same configuration and go through the same code as a request.
 
+mod audit;
 mod generate;
 mod plugin;
 mod policy;
@@ -8,11 +9,13 @@ mod token;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{IsTerminal as _, Write as _};
+use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use audit::AuditCommand;
 use clap::{Parser, Subcommand};
 use generate::{GenerateCommand, GenerateError};
 use plugin::{PluginCommand, PluginError};
@@ -21,6 +24,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
 
+use crate::audit::Audit;
 use crate::config::{Config, ConfigFault, Flag, Identity, Sources, Transport};
 use crate::daemon::{Daemon, StartError, drain, reasons};
 use crate::failure::Failure;
@@ -35,6 +39,9 @@ use crate::run::Request;
 use crate::run::record::Recorder;
 use crate::value::{Bounds, Value, read};
 use token::{TokenCommand, TokenError};
+
+/// How long tasks that are dropped at the end may take.
+const SHUTDOWN_TIME: Duration = Duration::from_millis(500);
 
 /// One MCP endpoint whose tools find typed capabilities and run small programs that compose them.
 #[derive(Debug, Parser)]
@@ -69,6 +76,9 @@ enum Command {
     /// Writes man pages and completions, for packages.
     #[command(subcommand, hide = true)]
     Generate(GenerateCommand),
+    /// Reads back who called what.
+    #[command(subcommand)]
+    Audit(AuditCommand),
 }
 
 /// What needs a configuration.
@@ -136,6 +146,9 @@ enum CommandError {
     Plugin(#[from] PluginError),
     #[error(transparent)]
     Generate(#[from] GenerateError),
+    Audit(#[from] audit::AuditError),
+    #[error(transparent)]
+    NoAudit(#[from] crate::audit::AuditError),
     #[error("--log: not a filter")]
     Log(#[source] tracing_subscriber::filter::ParseError),
     #[error(transparent)]
@@ -170,7 +183,9 @@ pub fn main() -> ExitCode {
                 CommandError::Read(..) | CommandError::Claims(_) => ExitCode::from(66),
                 CommandError::Generate(_) => ExitCode::from(73),
                 CommandError::Plugin(error) => ExitCode::from(error.exit_code()),
-                CommandError::Runtime(_)
+                CommandError::NoAudit(_) => ExitCode::from(73),
+                CommandError::Audit(_)
+                | CommandError::Runtime(_)
                 | CommandError::Write(_)
                 | CommandError::Stdio(_)
                 | CommandError::Trial(_)
@@ -195,6 +210,12 @@ fn carry_out(arguments: Arguments) -> Result<(), CommandError> {
         }
         Some(Command::Plugin(command)) => return plugin::carry_out(command),
         Some(Command::Generate(command)) => return Ok(generate::carry_out(command)?),
+        Some(Command::Audit(command)) => {
+            let out = take_stdout().map_err(CommandError::Write)?;
+            let sources = Sources::new(arguments.config, std::env::vars_os(), None);
+            let configured = || Config::load(&sources, Transport::Http).map(|config| config.audit.to);
+            return audit::carry_out(command, out, || configured().map_err(CommandError::Config));
+        }
         Some(Command::Configured(command)) => Some(command),
         None => None,
     };
@@ -207,16 +228,19 @@ fn carry_out(arguments: Arguments) -> Result<(), CommandError> {
     let transport = if arguments.stdio { Transport::Stdio } else { Transport::Http };
     let config = Arc::new(Config::load(&sources, transport).map_err(CommandError::Config)?);
     let out = take_stdout().map_err(CommandError::Write)?;
+    let audit = start_audit(command.as_ref(), &config, &out)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(CommandError::Runtime)?;
     let done = runtime.block_on(async {
-        let daemon = async || Daemon::start(&config, None, Recorder::default()).await;
+        let recorder = Recorder::new(audit.sink().into_iter().collect());
+        let daemon = async || Daemon::start(&config, None, recorder.clone()).await;
+        audit.reopen_on_signal().map_err(CommandError::Runtime)?;
         match command {
             None if arguments.stdio => stdio(&daemon().await?, &config, out).await,
             None => {
                 // Before anything is started, for no child may get a socket of systemd's.
                 let listener = Listener::open(&config.server).map_err(StartError::from)?;
                 let reached = Reached::through(&listener, config.server.path.as_str());
-                let daemon = Daemon::start(&config, Some(&reached), Recorder::default()).await?;
+                let daemon = Daemon::start(&config, Some(&reached), recorder.clone()).await?;
                 serve(daemon.serve_http(listener, reached, &config), out).await
             }
             Some(Configured::Check) => say(out, &check(&daemon().await?, &config).await?),
@@ -237,9 +261,27 @@ fn carry_out(arguments: Arguments) -> Result<(), CommandError> {
             }
         }
     });
-    // A handler that ignores its cancel signal must not keep the process.
-    runtime.shutdown_background();
+    // A handler that ignores its cancel signal must not keep the process. What is dropped now is recorded as cancelled.
+    runtime.shutdown_timeout(SHUTDOWN_TIME);
+    audit.stop();
     done
+}
+
+/// Only what runs programs is audited.
+fn start_audit(command: Option<&Configured>, config: &Config, out: &File) -> Result<Audit, CommandError> {
+    let out = match command {
+        None => out.try_clone(),
+        // Standard output is for the result; what the process knows as such by now is standard error.
+        Some(Configured::Run { .. }) => std::io::stdout().as_fd().try_clone_to_owned().map(File::from),
+        Some(
+            Configured::Check
+            | Configured::Catalog
+            | Configured::Search { .. }
+            | Configured::Describe { .. }
+            | Configured::Policy(_),
+        ) => return Ok(Audit::off()),
+    };
+    Ok(Audit::start(&config.audit, out.map_err(CommandError::Write)?)?)
 }
 
 async fn serve(http: Http, out: File) -> Result<(), CommandError> {

@@ -3,6 +3,7 @@
 //! [`Sources`] are merged, typed by `raw`, whose types are the only list of keys, and checked against each other and
 //! the file system. All faults are found in one go, each with its place.
 
+mod audit;
 mod fault;
 mod group;
 mod identity;
@@ -52,6 +53,7 @@ pub struct Config {
     pub disabled: Vec<Disabled>,
     pub workers: Workers,
     pub limits: Limits,
+    pub audit: crate::audit::Settings,
     pub plugins: Vec<PluginSpec>,
     pub summary: Summary,
 }
@@ -88,11 +90,12 @@ impl Config {
         let disabled = disabled(&mut reading, root.catalog.disabled);
         let workers = workers::check(&root.workers);
         let limits = limits::check(&root.limits);
+        let audit = audit::check(&mut reading, root.audit, transport);
         let plugins = plugins::check(&mut reading, root.plugin_dirs, root.plugins);
         let summary = Summary::of(reading.merged());
         match (identity, policy, reading.is_sound()) {
             (Some(identity), Some(policy), true) => {
-                Ok(Self { folder, server, identity, rates, policy, disabled, workers, limits, plugins, summary })
+                Ok(Self { folder, server, identity, rates, policy, disabled, workers, limits, audit, plugins, summary })
             }
             (_, _, _) => Err(reading.into_faults()),
         }

@@ -1,6 +1,7 @@
 //! The daemon: one MCP endpoint whose tools find typed capabilities and run small programs that compose them.
 //! `ARCHITECTURE.md` beside this crate says where things are and what must hold.
 
+pub mod audit;
 pub mod capability;
 pub mod cli;
 pub mod config;

@@ -97,7 +97,8 @@ impl Runs {
     async fn run(&self, id: RunId, request: Request) -> Report {
         let Request { generation, subject, source, arrived, cancelled, progress } = request;
         let deadline = arrived + generation.limits.max_execution_time;
-        let recording = Recording::begin(self.recorder.clone(), id, subject.id.clone(), &source, arrived, progress);
+        let recording =
+            Recording::begin(self.recorder.clone(), id, &subject.id, &generation, &source, arrived, progress);
         let caller = Caller { generation: &generation, run: id, subject: &subject, recording: &recording, deadline };
         let outcome = async {
             tokio::select! {
@@ -116,7 +117,7 @@ impl Runs {
 
     async fn drive(&self, caller: Caller<'_>, source: String) -> Result<Returned, Fault> {
         let limits = &caller.generation.limits;
-        self.recorder.admits().map_err(|why| Fault::because(Failure::Internal, why.to_owned()))?;
+        self.recorder.admits().map_err(|why| caller.recording.refused(why))?;
         if source.len() > limits.max_source_bytes {
             return Err(Failure::Limit(Limit::MaxSourceBytes).into());
         }

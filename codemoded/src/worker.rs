@@ -163,6 +163,18 @@ impl Outfit {
     }
 }
 
+impl std::fmt::Display for Cause {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::StackOverflow => f.write_str("stack overflow"),
+            Self::Memory => f.write_str("memory"),
+            Self::CpuTime => f.write_str("cpu time"),
+            Self::Unknown(Some(status)) => status.fmt(f),
+            Self::Unknown(None) => f.write_str("unknown"),
+        }
+    }
+}
+
 impl From<Death> for Cause {
     fn from(death: Death) -> Self {
         match death {

@@ -68,6 +68,8 @@ pub enum Problem {
     TwoKeySets,
     #[error("standard input has no peers; with `--stdio` only `mode = \"static\"` works")]
     StdioNeedsStatic,
+    #[error("standard output is the client's with `--stdio`; write \"file:\" and a path, or \"journald\"")]
+    StdoutIsTheClients,
 }
 
 impl ConfigFault {

@@ -19,6 +19,8 @@ use super::policy::Reference;
 use super::quantity::{Count, Period, Size};
 use super::server::{EndpointPath, Listen, Permissions, PublicUrl};
 use super::workers::Sandbox;
+use crate::audit::arguments::Keep;
+use crate::audit::{Destination, Overflow};
 use crate::identity::SubjectId;
 use crate::identity::peer::PeerRule;
 use crate::mcp::guard::{AllowedHost, Origin};
@@ -45,6 +47,7 @@ pub(super) struct Root {
     pub(super) catalog: Catalog,
     pub(super) workers: Workers,
     pub(super) limits: Limits,
+    pub(super) audit: Audit,
     pub(super) plugins: List<Plugin>,
 }
 
@@ -149,6 +152,19 @@ pub(super) struct Limits {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default, expecting = "a table")]
+pub(super) struct Audit {
+    #[serde(deserialize_with = "parsed")]
+    pub(super) to: Option<Destination>,
+    pub(super) arguments: Option<Keep>,
+    /// By the capability's ID.
+    pub(super) arguments_of: BTreeMap<String, Option<Keep>>,
+    pub(super) key_file: Option<String>,
+    pub(super) overflow: Option<Overflow>,
+    pub(super) max_queued: Option<Count<1_000_000>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
 pub(super) struct Plugin {
     pub(super) name: Option<InstanceName>,
     pub(super) library: Option<String>,
@@ -158,6 +174,18 @@ pub(super) struct Plugin {
 impl<'de> Deserialize<'de> for PolicyMode {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         choice(deserializer, &["rego", "allow-all"], &[Self::Rego, Self::AllowAll])
+    }
+}
+
+impl<'de> Deserialize<'de> for Keep {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        choice(deserializer, &["off", "hashed", "full"], &[Self::Off, Self::Hashed, Self::Full])
+    }
+}
+
+impl<'de> Deserialize<'de> for Overflow {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        choice(deserializer, &["drop", "refuse"], &[Self::Drop, Self::Refuse])
     }
 }
 

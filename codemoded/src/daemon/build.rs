@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use codemode_plugin_api::descriptor::CapabilityDescriptor;
 
+use super::fault::UnknownToAudit;
 use super::{StartError, door, probe};
+use crate::audit;
 use crate::capability::Id;
 use crate::capability::catalog::{Catalog, Registration};
 use crate::config::{self, Config, Sandbox};
@@ -53,7 +55,14 @@ fn offered(config: &Config, running: &[Arc<plugin::Instance>]) -> Result<(Plugin
     let mut plugins = started.map_err(StartError::Plugins)?;
     let disabled: Vec<_> = config.disabled.iter().map(|each| (each.place.clone(), Id::new(&each.id))).collect();
     let catalog = Catalog::build(registrations(&mut plugins), &disabled).map_err(StartError::Catalog)?;
+    known_to(&catalog, &config.audit)?;
     Ok((plugins, catalog))
+}
+
+fn known_to(catalog: &Catalog, audit: &audit::Settings) -> Result<(), StartError> {
+    let is_known = |id: &Id| catalog.by_id(id.as_str()).is_some() || catalog.disabled().contains(id);
+    let unknown: Vec<_> = audit.arguments.of.keys().filter(|id| !is_known(id)).cloned().map(UnknownToAudit).collect();
+    if unknown.is_empty() { Ok(()) } else { Err(StartError::Audit(unknown)) }
 }
 
 /// Does what takes long on a thread where no request waits.

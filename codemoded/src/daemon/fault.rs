@@ -4,6 +4,7 @@ use std::error::Error;
 use std::io;
 
 use super::probe::PROBE_TIME;
+use crate::capability::Id;
 use crate::capability::catalog::CatalogFault;
 use crate::generation::GenerationError;
 use crate::identity::SubjectId;
@@ -53,6 +54,8 @@ pub enum StartError {
     NoPlugin(String),
     #[error("identity.plugin")]
     NoAuthenticator(#[from] NoAuthenticator),
+    #[error("{}", lines(.0))]
+    Audit(Vec<UnknownToAudit>),
     #[error("server.listen: nothing can be heard")]
     Listen(#[from] ListenError),
     #[error(
@@ -61,6 +64,12 @@ pub enum StartError {
     )]
     OpenToAll { url: String, subject: SubjectId },
 }
+
+/// A capability whose arguments the audit shall treat in its own way, and that is not there: most likely a slip, and
+/// then another's arguments are kept that should not be.
+#[derive(Debug, thiserror::Error)]
+#[error("audit.arguments_of: no capability has the ID `{0}`")]
+pub struct UnknownToAudit(pub(super) Id);
 
 impl StartError {
     /// One error of those that there are; nothing where there are none.

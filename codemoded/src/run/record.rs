@@ -19,6 +19,8 @@ use crate::worker::Cause;
 pub struct RunRecord {
     pub run: RunId,
     pub subject: SubjectId,
+    /// The number of the generation that it was served with.
+    pub generation: u64,
     /// When the request came in, by the wall clock.
     pub began: SystemTime,
     pub program: ProgramHash,
@@ -36,6 +38,8 @@ pub struct RunRecord {
     pub result_bytes: Option<usize>,
     /// How its worker died, where it did not wait to be ended.
     pub death: Option<Cause>,
+    /// A sink did not let it begin.
+    pub refused: bool,
 }
 
 /// One native call that has ended.
@@ -176,6 +180,21 @@ impl Decided {
 }
 
 impl Outcome {
+    /// Every word that there is.
+    pub const NAMES: [&str; 11] = [
+        "ok",
+        "unauthenticated",
+        "not_found",
+        "invalid_program",
+        "invalid_arguments",
+        "denied",
+        "policy_failure",
+        "resource_limit",
+        "capability_failed",
+        "cancelled",
+        "internal_failure",
+    ];
+
     /// The word in audit lines and figures.
     pub fn name(self) -> &'static str {
         match self {

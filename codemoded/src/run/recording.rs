@@ -13,6 +13,7 @@ use super::ledger::{Calls, Ledger};
 use super::record::{CallRecord, Decided, Outcome, ProgramHash, Recorder, RunRecord};
 use crate::capability::Capability;
 use crate::failure::Failure;
+use crate::generation::Generation;
 use crate::identity::SubjectId;
 use crate::value::Value;
 
@@ -42,14 +43,16 @@ impl Recording {
     pub(super) fn begin(
         recorder: Recorder,
         run: RunId,
-        subject: SubjectId,
+        subject: &SubjectId,
+        generation: &Generation,
         source: &str,
         arrived: Instant,
         progress: watch::Sender<u64>,
     ) -> Self {
         let record = RunRecord {
             run,
-            subject,
+            subject: subject.clone(),
+            generation: generation.number,
             began: SystemTime::now().checked_sub(arrived.elapsed()).unwrap_or_else(SystemTime::now),
             program: ProgramHash::of(source),
             source_bytes: source.len(),
@@ -60,8 +63,17 @@ impl Recording {
             took: Duration::ZERO,
             result_bytes: None,
             death: None,
+            refused: false,
         };
         Self { recorder, ledger: Ledger::new(progress), arrived, record: Mutex::new(Some(record)) }
+    }
+
+    /// A sink does not let the run begin.
+    pub(super) fn refused(&self, why: &'static str) -> Fault {
+        if let Some(record) = &mut *self.record() {
+            record.refused = true;
+        }
+        Fault::because(Failure::Internal, why.to_owned())
     }
 
     /// The run has its slot, after so long.

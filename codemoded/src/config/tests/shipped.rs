@@ -43,6 +43,7 @@ fn sections() -> Vec<(&'static str, Vec<&'static str>)> {
         ("catalog", keys::<raw::Catalog>()),
         ("workers", keys::<raw::Workers>()),
         ("limits", keys::<raw::Limits>()),
+        ("audit", keys::<raw::Audit>()),
     ]
 }
 
@@ -97,8 +98,8 @@ fn the_defaults_that_the_shipped_file_shows_are_the_defaults() {
             _ => format!("[{section}]\n{key} = {value}\n"),
         };
         let with = least_and(&toml).loads();
-        let same = (&with.server, &with.rates, &with.limits, &with.disabled, &with.plugins)
-            == (&plain.server, &plain.rates, &plain.limits, &plain.disabled, &plain.plugins);
+        let same = (&with.server, &with.rates, &with.limits, &with.audit, &with.disabled, &with.plugins)
+            == (&plain.server, &plain.rates, &plain.limits, &plain.audit, &plain.disabled, &plain.plugins);
         assert!(same, "`{toml}` is not the default");
     }
 }
