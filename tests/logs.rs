@@ -47,9 +47,9 @@ fn a_failed_run_is_one_line_with_the_full_cause() {
         ("faulty.fail(message = \"hunter2\")", "ERROR", "faulty.fail of `faulty`: the handler failed: hunter2"),
         ("faulty.panic()", "ERROR", "faulty.panic of `faulty`: the handler panicked: "),
         (
-            "faulty.raw(json = \"[\")",
+            "faulty.wrong_type()",
             "ERROR",
-            "faulty.raw of `faulty`: the handler's output is not what its schema says",
+            "faulty.wrong_type of `faulty`: the handler's output is not what its schema says",
         ),
     ] {
         let lines = lines_of(&daemon, &daemon.main(body));

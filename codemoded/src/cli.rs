@@ -146,6 +146,7 @@ enum CommandError {
     Plugin(#[from] PluginError),
     #[error(transparent)]
     Generate(#[from] GenerateError),
+    #[error(transparent)]
     Audit(#[from] audit::AuditError),
     #[error(transparent)]
     NoAudit(#[from] crate::audit::AuditError),

@@ -129,7 +129,11 @@ impl Worker {
     }
 
     pub async fn send(&mut self, frame: &ToWorker) -> Result<(), WorkerFault> {
-        self.pipe.send(&frame.encode()).await.map_err(WorkerFault::Channel)
+        self.pipe.send(&frame.encode()).await.map_err(|error| match error.kind() {
+            // How it died is more than that it does not read.
+            io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => WorkerFault::HungUp,
+            _ => WorkerFault::Channel(error),
+        })
     }
 
     /// The next frame. Dropping the future loses nothing.
