@@ -71,7 +71,7 @@ pub(crate) fn allow_all(rest: &str) -> String {
 }
 
 /// The secret that a reverse proxy on this machine proves itself with.
-const SECRET: &str = "correct-horse-battery-staple-1234";
+pub(crate) const SECRET: &str = "correct-horse-battery-staple-1234";
 
 /// A daemon that takes its subjects from the header `x-user`, and allows them everything.
 #[track_caller]
@@ -133,6 +133,7 @@ impl Daemon {
         fs::write(folder.path().join("codemode.toml"), config).unwrap();
         command.arg("--config").arg(folder.path().join("codemode.toml")).stdout(Stdio::piped()).stderr(Stdio::piped());
         adjust(&mut command);
+        without_admin(&mut command, config);
         let mut child = command.spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
@@ -155,6 +156,19 @@ impl Daemon {
     /// What the daemon has logged so far.
     pub(crate) fn log(&self) -> String {
         fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
+    }
+
+    /// Where administration is heard, once it is.
+    #[track_caller]
+    pub(crate) fn admin(&self) -> String {
+        let mut url = None;
+        until("administration can be reached", || {
+            let log = self.log();
+            let line = log.lines().find(|line| line.contains("administration can be reached"));
+            url = line.and_then(|line| line.split("url=").nth(1)).map(|url| url.trim_matches('"').to_owned());
+            url.is_some()
+        });
+        url.unwrap()
     }
 
     /// Host and port.
@@ -301,6 +315,14 @@ pub(crate) fn node(test: &str) -> Option<(PathBuf, PathBuf)> {
     }
 }
 
+/// Many daemons run at once here, and the port for administration is taken by the first: only a test that asks for
+/// such a listener gets one.
+fn without_admin(command: &mut Command, config: &str) {
+    if !config.contains("[admin]") {
+        command.env("CODEMODE_ADMIN__LISTEN", "off");
+    }
+}
+
 /// Tells `tests/run` what this machine could not run.
 pub(crate) fn not_run(test: &str, reason: &str) {
     if let Ok(list) = std::env::var("CODEMODE_NOT_RUN") {
@@ -311,7 +333,9 @@ pub(crate) fn not_run(test: &str, reason: &str) {
 
 /// Runs the executable to its end and gives exit code, standard output and standard error.
 pub(crate) fn run(arguments: &[&str], folder: &Path) -> (i32, String, String) {
-    let done = Command::new(executable()).args(arguments).current_dir(folder).output().unwrap();
+    let mut command = Command::new(executable());
+    without_admin(&mut command, &fs::read_to_string(folder.join("codemode.toml")).unwrap_or_default());
+    let done = command.args(arguments).current_dir(folder).output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     (done.status.code().unwrap_or(-1), text(done.stdout), text(done.stderr))
 }
@@ -323,7 +347,9 @@ pub(crate) fn refusal_of(program: &Path, config: &str, prepare: impl FnOnce(&Pat
     prepare(folder.path());
     let path = folder.path().join("codemode.toml");
     fs::write(&path, config).unwrap();
-    let done = Command::new(program).arg("--config").arg(path).output().unwrap();
+    let mut command = Command::new(program);
+    without_admin(&mut command, config);
+    let done = command.arg("--config").arg(path).output().unwrap();
     assert_eq!(done.status.code(), Some(78), "{done:?}");
     String::from_utf8(done.stderr).unwrap()
 }

@@ -1,7 +1,7 @@
 //! Who calls is what the proxy says, and what it says counts only with its proof.
 
 mod canary;
-mod door;
+pub(crate) mod door;
 mod issuer;
 mod jwt;
 mod plugin;

@@ -7,6 +7,7 @@
     reason = "a test that finds what it does not expect fails right there"
 )]
 
+mod admin;
 mod attempt;
 mod audit;
 mod capacity;
@@ -16,6 +17,7 @@ mod commands;
 mod confinement;
 mod conformance;
 mod discover;
+mod doctor;
 mod errors;
 mod exact;
 mod fairness;
@@ -32,6 +34,7 @@ mod job;
 mod language;
 mod limits;
 mod logs;
+mod metrics;
 mod office;
 mod packages;
 mod policy;

@@ -1,6 +1,7 @@
 //! The commands. All take the same configuration and go through the same code as a request.
 
 mod audit;
+mod doctor;
 mod generate;
 mod plugin;
 mod policy;
@@ -20,23 +21,26 @@ use clap::{Parser, Subcommand};
 use generate::{GenerateCommand, GenerateError};
 use plugin::{PluginCommand, PluginError};
 use policy::TrialError;
+use tokio::runtime::Runtime;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
 
+use crate::admin::{self, Admin};
 use crate::audit::Audit;
 use crate::config::{Config, ConfigFault, Flag, Identity, Sources, Transport};
-use crate::daemon::{Daemon, StartError, drain, reasons};
+use crate::daemon::{Daemon, Instruments, StartError, drain, reasons};
+use crate::doctor::Severity;
 use crate::failure::Failure;
 use crate::generation::Generation;
 use crate::identity::{Subject, SubjectId};
 use crate::listener::Listener;
-use crate::mcp::http::{Http, Reached};
+use crate::mcp::http::Reached;
 use crate::mcp::stdio::{StdioError, serve_stdio};
 use crate::mcp::{run_text, text};
+use crate::metrics::Metrics;
 use crate::plugin::take_stdout;
 use crate::run::Request;
-use crate::run::record::Recorder;
 use crate::value::{Bounds, Value, read};
 use token::{TokenCommand, TokenError};
 
@@ -67,6 +71,13 @@ struct Arguments {
 enum Command {
     #[command(flatten)]
     Configured(Configured),
+    /// Says what this host gives and what to do about what it does not; ends with 1 for warnings, and with 78 where the
+    /// daemon would not start or not serve.
+    Doctor {
+        /// Prints an array of findings instead of a table.
+        #[arg(long)]
+        json: bool,
+    },
     /// Makes bearer tokens for `mode = "tokens"`.
     #[command(subcommand)]
     Token(TokenCommand),
@@ -161,6 +172,8 @@ enum CommandError {
     /// What the client of a request would read.
     #[error("{0}")]
     Failed(String),
+    #[error("something is not as it should be; what to do is written above")]
+    Unwell(Severity),
 }
 
 fn lines(faults: &[ConfigFault]) -> String {
@@ -176,7 +189,10 @@ pub fn main() -> ExitCode {
         Err(error) => {
             report(&error);
             match error {
-                CommandError::Config(_) | CommandError::Start(_) | CommandError::Log(_) => ExitCode::from(78),
+                CommandError::Config(_)
+                | CommandError::Start(_)
+                | CommandError::Log(_)
+                | CommandError::Unwell(Severity::Fault) => ExitCode::from(78),
                 CommandError::NoSubject
                 | CommandError::Subject(_)
                 | CommandError::Token(_)
@@ -190,7 +206,8 @@ pub fn main() -> ExitCode {
                 | CommandError::Write(_)
                 | CommandError::Stdio(_)
                 | CommandError::Trial(_)
-                | CommandError::Failed(_) => ExitCode::FAILURE,
+                | CommandError::Failed(_)
+                | CommandError::Unwell(Severity::Ok | Severity::Warning) => ExitCode::FAILURE,
             }
         }
     }
@@ -217,6 +234,7 @@ fn carry_out(arguments: Arguments) -> Result<(), CommandError> {
             let configured = || Config::load(&sources, Transport::Http).map(|config| config.audit.to);
             return audit::carry_out(command, out, || configured().map_err(CommandError::Config));
         }
+        Some(Command::Doctor { json }) => return diagnose(arguments.config, arguments.listen, json),
         Some(Command::Configured(command)) => Some(command),
         None => None,
     };
@@ -224,25 +242,28 @@ fn carry_out(arguments: Arguments) -> Result<(), CommandError> {
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     // A file and a journal take no colours.
     log.with_ansi(std::io::stderr().is_terminal()).init();
-    let listen = arguments.listen.map(|value| Flag { name: "--listen".into(), key: "server.listen".into(), value });
-    let sources = Sources::new(arguments.config, std::env::vars_os(), listen);
+    let sources = sources(arguments.config, arguments.listen);
     let transport = if arguments.stdio { Transport::Stdio } else { Transport::Http };
     let config = Arc::new(Config::load(&sources, transport).map_err(CommandError::Config)?);
     let out = take_stdout().map_err(CommandError::Write)?;
     let audit = start_audit(command.as_ref(), &config, &out)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(CommandError::Runtime)?;
+    let runtime = runtime().map_err(CommandError::Runtime)?;
     let done = runtime.block_on(async {
-        let recorder = Recorder::new(audit.sink().into_iter().collect());
-        let daemon = async || Daemon::start(&config, None, recorder.clone()).await;
+        let instruments = Instruments { metrics: Metrics::default(), audit: audit.clone() };
+        let daemon = async || Daemon::start(&config, None, &instruments).await;
         audit.reopen_on_signal().map_err(CommandError::Runtime)?;
         match command {
             None if arguments.stdio => stdio(&daemon().await?, &config, out).await,
             None => {
                 // Before anything is started, for no child may get a socket of systemd's.
                 let listener = Listener::open(&config.server).map_err(StartError::from)?;
-                let reached = Reached::through(&listener, config.server.path.as_str());
-                let daemon = Daemon::start(&config, Some(&reached), recorder.clone()).await?;
-                serve(daemon.serve_http(listener, reached, &config), out).await
+                let admin = admin::open(&config.admin).map_err(StartError::Admin)?;
+                let admin = admin.map(|listener| Admin::start(listener, &config.admin, instruments.clone()));
+                let served = serve(&config, listener, admin.as_ref(), &instruments, out).await;
+                if let Some(admin) = admin {
+                    admin.end().await;
+                }
+                served
             }
             Some(Configured::Check) => say(out, &check(&daemon().await?, &config).await?),
             Some(Configured::Catalog) => say(out, &catalog(&daemon().await?)),
@@ -285,10 +306,49 @@ fn start_audit(command: Option<&Configured>, config: &Config, out: &File) -> Res
     Ok(Audit::start(&config.audit, out.map_err(CommandError::Write)?)?)
 }
 
-async fn serve(http: Http, out: File) -> Result<(), CommandError> {
+fn sources(file: PathBuf, listen: Option<String>) -> Sources {
+    let listen = listen.map(|value| Flag { name: "--listen".into(), key: "server.listen".into(), value });
+    Sources::new(file, std::env::vars_os(), listen)
+}
+
+fn runtime() -> std::io::Result<Runtime> {
+    tokio::runtime::Builder::new_multi_thread().enable_all().build()
+}
+
+/// Does not stop at a configuration that cannot be used, starts no daemon, and logs nothing.
+fn diagnose(file: PathBuf, listen: Option<String>, json: bool) -> Result<(), CommandError> {
+    let out = take_stdout().map_err(CommandError::Write)?;
+    let runtime = runtime().map_err(CommandError::Runtime)?;
+    let diagnosis = runtime.block_on(doctor::carry_out(&sources(file, listen), json));
+    // What a plugin's own threads do must not keep the process.
+    runtime.shutdown_background();
+    let (text, worst) = diagnosis.map_err(|cause| CommandError::Write(cause.into()))?;
+    say(out, &text)?;
+    match worst {
+        Severity::Ok => Ok(()),
+        Severity::Warning | Severity::Fault => Err(CommandError::Unwell(worst)),
+    }
+}
+
+async fn serve(
+    config: &Arc<Config>,
+    listener: Listener,
+    admin: Option<&Admin>,
+    instruments: &Instruments,
+    out: File,
+) -> Result<(), CommandError> {
+    let reached = Reached::through(&listener, config.server.path.as_str());
+    let daemon = Daemon::start(config, Some(&reached), instruments).await?;
+    let http = daemon.serve_http(listener, reached, config);
+    if let Some(admin) = admin {
+        admin.serves(daemon.current.clone(), daemon.runs.clone());
+    }
     say(out, &format!("listening {}\n", http.url()))?;
     stopped().await.map_err(CommandError::Runtime)?;
     tracing::info!("stopping: open requests may finish");
+    if let Some(admin) = admin {
+        admin.drains();
+    }
     tokio::select! {
         () = drain(http) => {}
         // A second signal ends at once.

@@ -3,6 +3,7 @@
 //! [`Sources`] are merged, typed by `raw`, whose types are the only list of keys, and checked against each other and
 //! the file system. All faults are found in one go, each with its place.
 
+mod admin;
 mod audit;
 mod fault;
 mod group;
@@ -25,6 +26,7 @@ mod workers;
 #[cfg(test)]
 mod tests;
 
+pub use admin::Admin;
 pub use fault::{ConfigFault, Problem};
 pub use identity::{Identity, Jwt, Static};
 pub use place::{KeyPath, Place, Position};
@@ -39,6 +41,7 @@ pub use workers::{Sandbox, Workers};
 use std::path;
 
 use crate::limits::Limits;
+use crate::origin::Origin;
 use reading::Reading;
 
 /// Only valid values; every path is absolute.
@@ -47,6 +50,7 @@ pub struct Config {
     /// The file's folder; paths in the file are relative to it.
     pub folder: path::PathBuf,
     pub server: Server,
+    pub admin: Admin,
     pub identity: Identity,
     pub rates: Rates,
     pub policy: Policy,
@@ -55,6 +59,10 @@ pub struct Config {
     pub limits: Limits,
     pub audit: crate::audit::Settings,
     pub plugins: Vec<PluginSpec>,
+    /// The file itself.
+    pub origin: Origin,
+    /// What values were read from beside the file itself.
+    pub secret_files: Vec<path::PathBuf>,
     pub summary: Summary,
 }
 
@@ -84,6 +92,7 @@ impl Config {
         let root: raw::Root = reading.read(&KeyPath::root());
 
         let server = Server::check(&mut reading, root.server);
+        let admin = Admin::check(&mut reading, root.admin);
         let identity = Identity::check(&mut reading, root.identity, &server, transport);
         let rates = rates::check(&root.rates);
         let policy = Policy::check(&mut reading, root.policy);
@@ -92,11 +101,27 @@ impl Config {
         let limits = limits::check(&root.limits);
         let audit = audit::check(&mut reading, root.audit, transport);
         let plugins = plugins::check(&mut reading, root.plugin_dirs, root.plugins);
+        let file = path::absolute(sources.file()).unwrap_or_else(|_| sources.file().to_owned());
+        let origin = Origin::of(&file, reading.merged().document.raw().as_bytes());
+        let secret_files = reading.secret_files().to_vec();
         let summary = Summary::of(reading.merged());
         match (identity, policy, reading.is_sound()) {
-            (Some(identity), Some(policy), true) => {
-                Ok(Self { folder, server, identity, rates, policy, disabled, workers, limits, audit, plugins, summary })
-            }
+            (Some(identity), Some(policy), true) => Ok(Self {
+                folder,
+                server,
+                admin,
+                identity,
+                rates,
+                policy,
+                disabled,
+                workers,
+                limits,
+                audit,
+                plugins,
+                origin,
+                secret_files,
+                summary,
+            }),
             (_, _, _) => Err(reading.into_faults()),
         }
     }

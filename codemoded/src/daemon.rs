@@ -12,15 +12,18 @@ use std::time::Duration;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 pub use build::policy_source;
+pub(crate) use build::specs;
 pub use fault::{StartError, reasons};
 
+use crate::audit::Audit;
 use crate::config::Config;
 use crate::generation::Current;
 use crate::listener::Listener;
 use crate::mcp::http::{Http, Reached, Settings};
 use crate::mcp::server::Server;
+use crate::metrics::Metrics;
 use crate::run::Runs;
-use crate::run::record::Recorder;
+use crate::run::record::{Recorder, Sink};
 use crate::worker::Spawner;
 use build::{Ground, build};
 
@@ -32,6 +35,14 @@ const DRAIN_TIME: Duration = Duration::from_secs(10);
 pub struct Daemon {
     pub current: Current,
     pub runs: Runs,
+    metrics: Metrics,
+}
+
+/// What is kept of what the daemon does; cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Instruments {
+    pub metrics: Metrics,
+    pub audit: Audit,
 }
 
 impl Daemon {
@@ -40,11 +51,14 @@ impl Daemon {
     pub async fn start(
         config: &Arc<Config>,
         reached: Option<&Reached>,
-        recorder: Recorder,
+        instruments: &Instruments,
     ) -> Result<Self, StartError> {
-        let spawner = Spawner::start().map_err(StartError::Spawner)?;
+        let Instruments { metrics, audit } = instruments.clone();
+        let counted: Arc<dyn Sink> = Arc::new(metrics.clone());
+        let recorder = Recorder::new(audit.sink().into_iter().chain([counted]).collect());
+        let spawner = Spawner::start(metrics.clone()).map_err(StartError::Spawner)?;
         let generation = build(config, Ground { spawner: &spawner, reached, before: None }).await?;
-        Ok(Self { current: Current::new(generation), runs: Runs::new(recorder) })
+        Ok(Self { current: Current::new(generation), runs: Runs::new(recorder), metrics })
     }
 
     pub fn server(&self) -> Server {
@@ -58,6 +72,7 @@ impl Daemon {
             reached,
             times: config.server.times,
             max_connections: config.server.max_connections,
+            metrics: self.metrics.clone(),
             sessions: config.server.sessions,
         };
         Http::start(listener, settings, self.server())
@@ -70,7 +85,7 @@ impl Daemon {
 }
 
 /// Descriptors that the daemon wants beside those of its connections: workers, plugins, logs.
-const OWN_DESCRIPTORS: u64 = 1_000;
+pub(crate) const OWN_DESCRIPTORS: u64 = 1_000;
 
 /// Each connection takes a descriptor; the usual limit dates from programs that cannot handle more than 1,024.
 fn make_room(max_connections: usize) {

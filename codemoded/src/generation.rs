@@ -11,6 +11,7 @@ use crate::failure::Failure;
 use crate::identity::Subject;
 use crate::limits::Limits;
 use crate::mcp::http::Door;
+use crate::origin::Origin;
 use crate::plugin::Plugins;
 use crate::policy::{Asked, Policy};
 use crate::worker::manifest::{self, ManifestError};
@@ -23,6 +24,8 @@ pub struct Generation {
     /// The first is 1; each reload that succeeds makes the next.
     pub number: u64,
     pub since: SystemTime,
+    /// The configuration file that describes it.
+    pub configuration: Origin,
     pub catalog: Catalog,
     pub policy: Policy,
     pub plugins: Plugins,
@@ -37,6 +40,7 @@ pub struct Generation {
 #[derive(Debug)]
 pub struct Parts {
     pub number: u64,
+    pub configuration: Origin,
     pub catalog: Catalog,
     pub policy: Policy,
     pub plugins: Plugins,
@@ -65,7 +69,7 @@ impl Generation {
         confine: bool,
         pool: impl FnOnce(Outfit) -> Pool,
     ) -> Result<Self, GenerationError> {
-        let Parts { number, catalog, policy, plugins, limits, door } = parts;
+        let Parts { number, configuration, catalog, policy, plugins, limits, door } = parts;
         let entries: Vec<_> = catalog.iter().map(|each| (each.name.as_str(), each.input.source())).collect();
         let manifest = manifest::write(&entries).map_err(GenerationError::Manifest)?;
         let manifest = Arc::new(manifest::seal(&manifest).map_err(GenerationError::Seal)?);
@@ -74,7 +78,7 @@ impl Generation {
         let pool = pool(outfit);
         let numbered = catalog.iter().map(Arc::clone).collect();
         let since = SystemTime::now();
-        Ok(Self { number, since, catalog, policy, plugins, limits, door, pool, numbered })
+        Ok(Self { number, since, configuration, catalog, policy, plugins, limits, door, pool, numbered })
     }
 
     /// The capability that workers know by this number.

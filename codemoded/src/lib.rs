@@ -1,17 +1,21 @@
 //! The daemon: one MCP endpoint whose tools find typed capabilities and run small programs that compose them.
 //! `ARCHITECTURE.md` beside this crate says where things are and what must hold.
 
+pub mod admin;
 pub mod audit;
 pub mod capability;
 pub mod cli;
 pub mod config;
 pub mod daemon;
+pub mod doctor;
 pub mod failure;
 pub mod generation;
 pub mod identity;
 pub mod limits;
 pub mod listener;
 pub mod mcp;
+pub mod metrics;
+pub mod origin;
 pub mod plugin;
 pub mod policy;
 pub mod program;

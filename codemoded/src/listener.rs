@@ -1,6 +1,10 @@
 //! Where connections come from: a TCP address, a Unix socket of our own making, or a socket that systemd hands over.
 
+mod connection;
+mod serving;
 mod unix;
+
+pub use serving::{Answers, ConnectionBounds, Times, serve};
 
 use std::io;
 use std::net::SocketAddr;
@@ -10,7 +14,7 @@ use std::time::Duration;
 use listenfd::ListenFd;
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 
-use crate::config::{Listen, Server};
+use crate::config::{Listen, Server, SocketAccess};
 use crate::identity::peer::Peer;
 use unix::Bound;
 
@@ -52,12 +56,17 @@ pub enum ListenError {
 impl Listener {
     /// Binds, or takes over, before anything else is started: a socket of systemd's must not reach a child.
     pub fn open(server: &Server) -> Result<Self, ListenError> {
-        let address = server.listen.to_string();
+        Self::bind(&server.listen, server.socket)
+    }
+
+    /// The same at any place.
+    pub fn bind(listen: &Listen, access: SocketAccess) -> Result<Self, ListenError> {
+        let address = listen.to_string();
         let failed = |source| ListenError::Bind { address: address.clone(), source };
-        match &server.listen {
+        match listen {
             Listen::Tcp(address) => std::net::TcpListener::bind(address).and_then(Self::tcp).map_err(failed),
             Listen::Unix(path) => {
-                let (listener, bound) = unix::bind(path, server.socket).map_err(failed)?;
+                let (listener, bound) = unix::bind(path, access).map_err(failed)?;
                 let socket = Socket::Unix(UnixListener::from_std(listener).map_err(failed)?);
                 Ok(Self { socket, _bound: Some(bound) })
             }

@@ -25,6 +25,7 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
+use codemode_plugin_api::abi::ABI;
 use codemode_plugin_api::descriptor::{CapabilityDescriptor, Descriptor};
 use codemode_plugin_api::document::HostDocument;
 use serde_json::Value;
@@ -119,6 +120,32 @@ impl Plugins {
     pub fn get(&self, name: &str) -> Option<&Arc<Instance>> {
         self.instances.iter().find(|instance| &**instance.name() == name)
     }
+}
+
+/// How many copies of libraries this process holds, each of another content.
+pub fn copies_held() -> usize {
+    library::held()
+}
+
+/// What a library said in its trial.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Examined {
+    /// The version that the library gives itself.
+    pub version: String,
+    pub abi: u32,
+    pub capabilities: usize,
+}
+
+/// Tries one library in a child process of `executable`, and starts it nowhere else. Blocks for as long as that takes.
+pub fn examine(spec: &PluginSpec, executable: &Path) -> Result<Examined, Vec<PluginFault>> {
+    let descriptor = match try_out(spec, &[], 1, executable)? {
+        Trial::New(tried) => tried.descriptor,
+        Trial::Runs(instance, offers) => {
+            let version = instance.version().to_owned();
+            return Ok(Examined { version, abi: ABI, capabilities: offers.len() });
+        }
+    };
+    Ok(Examined { version: descriptor.version, abi: ABI, capabilities: descriptor.capabilities.len() })
 }
 
 /// What came of trying a library.

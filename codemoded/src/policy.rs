@@ -32,6 +32,7 @@ use std::time::Instant;
 
 use crate::capability::{Capability, Hints, Id, Name};
 use crate::identity::Subject;
+use crate::origin::Origin;
 use crate::value::Map;
 use pool::Pool;
 use rego::Evaluator;
@@ -50,6 +51,7 @@ pub struct Rego {
     pool: Pool,
     discovers: bool,
     summary: String,
+    origins: Vec<Origin>,
 }
 
 /// One call to decide.
@@ -152,6 +154,14 @@ impl Policy {
             tracing::warn!(%failure, "the discover decision failed; what it did not grant is hidden");
         }
         shown
+    }
+
+    /// The files that it was loaded from.
+    pub fn origins(&self) -> &[Origin] {
+        match self {
+            Self::AllowAll => &[],
+            Self::Rego(rego) => &rego.origins,
+        }
     }
 
     /// One line for `codemoded check`.

@@ -87,6 +87,11 @@ impl Runs {
         Self { admission: Admission::default(), recorder }
     }
 
+    /// How many runs have a worker, or are about to, and how many wait for their turn.
+    pub fn load(&self) -> (usize, usize) {
+        self.admission.load()
+    }
+
     /// Runs one program to its end, whatever that is. Dropping the future ends the run.
     pub async fn execute(&self, request: Request) -> Report {
         let id = RunId::new();

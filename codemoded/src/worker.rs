@@ -22,7 +22,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::process::ExitStatus;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use fatal::Death;
 use pipe::Pipe;
@@ -102,6 +102,13 @@ pub enum Cause {
 impl Worker {
     /// Starts a worker and waits until it is ready for a program.
     pub async fn start(spawner: &Spawner, outfit: &Outfit) -> Result<Self, WorkerFault> {
+        let began = Instant::now();
+        let started = Self::prepare(spawner, outfit).await;
+        spawner.metrics.worker_started(began.elapsed(), started.is_ok());
+        started
+    }
+
+    async fn prepare(spawner: &Spawner, outfit: &Outfit) -> Result<Self, WorkerFault> {
         let (process, stream) = spawner.spawn(outfit).await.map_err(WorkerFault::Spawn)?;
         let budgets = &outfit.budgets;
         let largest = budgets.max_value_bytes.max(budgets.max_result_bytes);

@@ -42,7 +42,7 @@ impl Setting {
             None => "mode = \"allow-all\"",
         };
         format!(
-            "[server]\nlisten = \"127.0.0.1:0\"\n\
+            "[server]\nlisten = \"127.0.0.1:0\"\n[admin]\nlisten = \"off\"\n\
              [identity]\nmode = \"proxy\"\nheader = \"x-remote-user\"\npeers = [\"127.0.0.1/32\"]\n\
              shared_secret_file = \"secret\"\n\
              [policy]\n{policy}\n[rates]\nrequests_per_minute = 1000000\n[workers]\nready = {ready}\nstart = \"{start}\"\n[limits]\n{limits}\n\

@@ -90,7 +90,7 @@ async fn load(daemon: &Server, clients: usize) -> Load {
 
 /// Worker after worker from start to result, as many beside each other as the daemon has slots, and nothing else.
 async fn bare(start: Start) -> f64 {
-    let (spawner, outfit) = (Spawner::start().unwrap(), outfit(start));
+    let (spawner, outfit) = (Spawner::start(codemoded::metrics::Metrics::default()).unwrap(), outfit(start));
     let begun = Instant::now();
     let loops = (0..SLOTS).map(|_| {
         let (spawner, outfit) = (spawner.clone(), outfit.clone());

@@ -25,7 +25,7 @@ pub(crate) fn outfit(start: Start) -> Outfit {
 }
 
 pub(crate) async fn ready() -> Vec<Row> {
-    let spawner = Spawner::start().unwrap();
+    let spawner = Spawner::start(codemoded::metrics::Metrics::default()).unwrap();
     let language = language();
     let mut rows = Vec::new();
     for start in STARTS {
@@ -54,7 +54,7 @@ pub(crate) async fn ready() -> Vec<Row> {
 }
 
 pub(crate) async fn unprepared() -> Vec<Row> {
-    let spawner = Spawner::start().unwrap();
+    let spawner = Spawner::start(codemoded::metrics::Metrics::default()).unwrap();
     let floor = Samples::new(floor::spawn_true(300));
     let mut rows = Vec::new();
     for start in STARTS {

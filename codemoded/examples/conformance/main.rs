@@ -11,9 +11,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use codemoded::identity::{Identity, Subject, SubjectId};
-use codemoded::listener::Listener;
+use codemoded::listener::{Listener, Times};
 use codemoded::mcp::guard::Names;
-use codemoded::mcp::http::{Door, DoorSettings, Http, Reached, Served, Settings, Snapshot, Times};
+use codemoded::mcp::http::{Door, DoorSettings, Http, Reached, Served, Settings, Snapshot};
+use codemoded::metrics::Metrics;
 use codemoded::rate::{self, Rates};
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, ErrorData, Implementation, ListToolsResult,
@@ -43,6 +44,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         reached,
         times: Times { head: patience, body: patience, idle: patience },
         max_connections: 100,
+        metrics: Metrics::default(),
         sessions: None,
     };
     let http = Http::start(listener, settings, fixtures);

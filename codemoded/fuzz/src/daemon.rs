@@ -104,7 +104,7 @@ fn configuration(libraries: &Path) -> String {
     const DISABLED: [&str; 8] = ["crash", "hang", "hang_async", "print", "sleep", "sleep_async", "wait", "wait_async"];
     let libraries = libraries.display();
     format!(
-        "[server]\nlisten = \"127.0.0.1:0\"\n[identity]\nmode = \"static\"\nsubject = \"fuzz\"\n\
+        "[server]\nlisten = \"127.0.0.1:0\"\n[admin]\nlisten = \"off\"\n[identity]\nmode = \"static\"\nsubject = \"fuzz\"\n\
          [policy]\nmode = \"allow-all\"\n[workers]\nready = 2\nstart = \"fork\"\n\
          [catalog]\ndisabled = {:?}\n\
          [rates]\nrequests_per_minute = 1000000\n[limits]\nmax_concurrent_executions = 1\nmax_execution_time = \"1s\"\nmax_worker_memory = \"64MiB\"\n\

@@ -20,7 +20,9 @@ pub(super) fn check(reading: &mut Reading, raw: raw::Audit, by: Transport) -> Se
         reading.fault(section.key("to"), Problem::StdoutIsTheClients);
     }
     let key = raw.key_file.as_ref().and_then(|file| {
-        let key = reference::read_text(&reading.absolute(file))
+        let path = reading.absolute(file);
+        reading.note_secret_file(path.clone());
+        let key = reference::read_text(&path)
             .and_then(|text| Key::new(&text).map_err(|cause| Problem::Refused(cause.to_string())));
         key.map_err(|problem| reading.fault(section.key("key_file"), problem)).ok()
     });

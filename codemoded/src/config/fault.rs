@@ -56,6 +56,11 @@ pub enum Problem {
     )]
     OpenToAll { listen: String, subject: String },
     #[error(
+        "everyone who reaches {listen} could see what is loaded here and how it fares; listen on a loopback address or a \
+         Unix socket, or set `admin.danger_allow_non_loopback = true`"
+    )]
+    AdminOpenToAll { listen: String },
+    #[error(
         "a peer on loopback is any local process, so `{peer}` needs a shared secret as well; set \
          `identity.shared_secret_file`"
     )]

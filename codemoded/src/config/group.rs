@@ -1,8 +1,11 @@
-//! The number of a group of users.
+//! The number of a group of users, and what it is for: who may connect to a socket.
 
 use std::fs;
 
 use super::fault::Problem;
+use super::place::KeyPath;
+use super::reading::Reading;
+use super::server::{Permissions, SocketAccess};
 
 const FILE: &str = "/etc/group";
 
@@ -19,4 +22,16 @@ pub(super) fn number(name: &str) -> Result<u32, Problem> {
         own.then(|| fields.nth(1)?.parse().ok()).flatten()
     });
     found.ok_or_else(|| Problem::NoGroup { given: name.to_owned() })
+}
+
+/// Who may connect to a socket, as a section says it.
+pub(super) fn socket(
+    reading: &mut Reading,
+    section: &KeyPath,
+    mode: Option<Permissions>,
+    group: Option<String>,
+) -> SocketAccess {
+    let group = group
+        .and_then(|name| number(&name).map_err(|problem| reading.fault(section.key("socket_group"), problem)).ok());
+    SocketAccess { mode: mode.map_or(SocketAccess::default().mode, |mode| mode.0), group }
 }

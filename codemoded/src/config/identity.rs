@@ -119,7 +119,9 @@ fn peers(reading: &mut Reading, key: &KeyPath, list: &raw::List<PeerRule>) -> Ve
 }
 
 fn shared_secret(reading: &mut Reading, key: &KeyPath, file: &str) -> Option<SharedSecret> {
-    let read = reference::read_text(&reading.absolute(file))
+    let path = reading.absolute(file);
+    reading.note_secret_file(path.clone());
+    let read = reference::read_text(&path)
         .and_then(|text| SharedSecret::new(&text).map_err(|cause| Problem::Refused(cause.to_string())));
     read.map_err(|problem| reading.fault(key.clone(), problem)).ok()
 }

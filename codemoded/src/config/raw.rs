@@ -14,6 +14,7 @@ use figment::value::Value;
 use serde::de::{Error as _, IgnoredAny};
 use serde::{Deserialize, Deserializer};
 
+use super::admin::AdminListen;
 use super::plugins::InstanceName;
 use super::policy::Reference;
 use super::quantity::{Count, Period, Size};
@@ -41,6 +42,7 @@ const TEBIBYTE: u64 = 1 << 40;
 pub(super) struct Root {
     pub(super) plugin_dirs: List<String>,
     pub(super) server: Server,
+    pub(super) admin: Admin,
     pub(super) identity: Moded,
     pub(super) rates: Rates,
     pub(super) policy: Moded,
@@ -70,6 +72,17 @@ pub(super) struct Server {
     pub(super) trusted_proxies: List<PeerRule>,
     pub(super) socket_mode: Option<Permissions>,
     pub(super) socket_group: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
+pub(super) struct Admin {
+    pub(super) listen: Option<AdminListen>,
+    pub(super) allowed_hosts: List<AllowedHost>,
+    pub(super) trusted_origins: List<Origin>,
+    pub(super) socket_mode: Option<Permissions>,
+    pub(super) socket_group: Option<String>,
+    pub(super) danger_allow_non_loopback: Option<bool>,
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -25,6 +25,8 @@ pub(super) struct Reading {
     struck: BTreeSet<KeyPath>,
     faults: Vec<ConfigFault>,
     folder: PathBuf,
+    /// Files that a secret came from, or may have.
+    secret_files: Vec<PathBuf>,
 }
 
 impl Reading {
@@ -32,7 +34,15 @@ impl Reading {
     pub(super) fn new(merged: Merged, folder: PathBuf) -> Self {
         let tree = merged.tree.clone();
         let second_readings = merged.texts.clone();
-        let mut reading = Self { merged, tree, second_readings, struck: BTreeSet::new(), faults: Vec::new(), folder };
+        let mut reading = Self {
+            merged,
+            tree,
+            second_readings,
+            struck: BTreeSet::new(),
+            faults: Vec::new(),
+            folder,
+            secret_files: Vec::new(),
+        };
         reading.resolve_references();
         reading
     }
@@ -75,6 +85,14 @@ impl Reading {
     /// A path is relative to the file's folder, whichever source gave it.
     pub(super) fn absolute(&self, path: impl AsRef<Path>) -> PathBuf {
         self.folder.join(path).components().collect()
+    }
+
+    pub(super) fn note_secret_file(&mut self, file: PathBuf) {
+        self.secret_files.push(file);
+    }
+
+    pub(super) fn secret_files(&self) -> &[PathBuf] {
+        &self.secret_files
     }
 
     pub(super) fn merged(&self) -> &Merged {
@@ -131,8 +149,10 @@ impl Reading {
             if from_file && !is_inline_table(&self.merged.document, &key) {
                 continue;
             }
-            match reference::read_text(&self.absolute(file)) {
+            let file = self.absolute(file);
+            match reference::read_text(&file) {
                 Ok(text) => {
+                    self.secret_files.push(file);
                     self.second_readings.insert(key.clone(), parse(&text));
                     replace(&mut self.tree, &key, Value::from(text));
                 }

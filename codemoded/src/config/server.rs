@@ -15,8 +15,9 @@ use super::place::KeyPath;
 use super::raw;
 use super::reading::Reading;
 use crate::identity::peer::PeerRule;
+use crate::listener::Times;
 use crate::mcp::guard::{AllowedHost, Origin};
-use crate::mcp::http::{SessionBounds, Times};
+use crate::mcp::http::SessionBounds;
 
 const HEADER_TIMEOUT: Duration = Duration::from_secs(15);
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
@@ -58,7 +59,7 @@ pub struct SocketAccess {
 /// Permissions as `chmod` takes them, such as `"0660"`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
-pub(super) struct Permissions(u32);
+pub(super) struct Permissions(pub(super) u32);
 
 /// Where to listen.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -93,6 +94,10 @@ pub enum Malformed {
          \"systemd\""
     )]
     Listen(String),
+    #[error(
+        "`{0}` is no address; write an IP address and a port, such as \"127.0.0.1:8788\", \"unix:\" and a path, or \"off\""
+    )]
+    AdminListen(String),
     #[error("`{0}` is no mode; write octal digits up to \"0777\", such as \"0660\"")]
     Mode(String),
     #[error("`{0}` is no path; write a slash and then letters, digits or any of `-._~/`, such as \"/mcp\"")]
@@ -111,11 +116,7 @@ impl Server {
             other => other,
         };
         let trusted_proxies = once_each(reading, &section.key("trusted_proxies"), raw.trusted_proxies);
-        let mode = raw.socket_mode.map_or(SocketAccess::default().mode, |mode| mode.0);
-        let group = raw.socket_group.and_then(|name| {
-            let found = group::number(&name);
-            found.map_err(|problem| reading.fault(section.key("socket_group"), problem)).ok()
-        });
+        let socket = group::socket(reading, &section, raw.socket_mode, raw.socket_group);
         Self {
             listen,
             path: raw.path.unwrap_or_default(),
@@ -134,7 +135,7 @@ impl Server {
                 idle: raw.session_timeout.map_or(SESSION_TIMEOUT, Into::into),
             }),
             trusted_proxies,
-            socket: SocketAccess { mode, group },
+            socket,
         }
     }
 }

@@ -40,7 +40,8 @@ pub(super) async fn build(config: &Arc<Config>, ground: Ground<'_>) -> Result<Ge
     let (((plugins, catalog), policy), credentials) = both(both(offered, policy), credentials)?;
     let door = door::open(config, credentials, &plugins, ground)?;
     let number = ground.before.map_or(1, |before| before.number + 1);
-    let parts = Parts { number, catalog, policy, plugins, limits: config.limits.clone(), door };
+    let (configuration, limits) = (config.origin.clone(), config.limits.clone());
+    let parts = Parts { number, configuration, catalog, policy, plugins, limits, door };
     let confine = config.workers.sandbox != Sandbox::DangerOff;
     let pool = |outfit| Pool::start(ground.spawner.clone(), outfit, config.workers.ready);
     let generation = Generation::new(parts, config.workers.start, confine, pool)?;
@@ -80,7 +81,8 @@ fn both<A, B>(one: Result<A, StartError>, other: Result<B, StartError>) -> Resul
     }
 }
 
-fn specs(config: &Config) -> Vec<PluginSpec> {
+/// Every instance that is configured.
+pub(crate) fn specs(config: &Config) -> Vec<PluginSpec> {
     let folder = config.folder.clone();
     let spec = |given: &config::PluginSpec| PluginSpec {
         place: given.place.clone(),

@@ -58,6 +58,8 @@ pub enum StartError {
     Audit(Vec<UnknownToAudit>),
     #[error("server.listen: nothing can be heard")]
     Listen(#[from] ListenError),
+    #[error("admin.listen: nothing can be heard")]
+    Admin(#[source] ListenError),
     #[error(
         "identity.mode: `static` would let everyone who reaches {url} be `{subject}`; hand over a Unix socket or one on \
          a loopback address, or set `identity.danger_allow_non_loopback = true`"

@@ -95,6 +95,12 @@ pub enum Fault {
     Scope,
 }
 
+/// Reads the issuer's keys once, and says how many there are that tokens can be checked with.
+pub async fn read_keys(rules: &Rules) -> Result<usize, KeysFault> {
+    signature::install();
+    Keys::count(rules.keys.clone()).await
+}
+
 impl Jwt {
     pub async fn start(rules: Rules) -> Result<Self, KeysFault> {
         signature::install();

@@ -1,12 +1,11 @@
 //! The HTTP transport: one listener, one path, stateless, JSON answers, and streams where they are needed.
 //!
 //! [`Http`] owns the listener and every connection; dropping it closes them. What a request passes on its way to the
-//! protocol library is in `http/endpoint.rs`, how one connection lives in `http/connection.rs`.
+//! protocol library is in `http/endpoint.rs`.
 
 mod accept;
 mod advertised;
 mod carried;
-mod connection;
 mod door;
 mod endpoint;
 mod refusal;
@@ -18,10 +17,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::ServerHandler;
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::listener::{Accepted, Listener};
+use crate::listener::{ConnectionBounds, Listener, Times, serve};
+use crate::metrics::Metrics;
 pub use advertised::Protection;
 pub use door::{Door, DoorSettings, Reached};
 use endpoint::Endpoint;
@@ -33,19 +33,9 @@ pub struct Settings {
     pub reached: Reached,
     pub times: Times,
     pub max_connections: usize,
+    pub metrics: Metrics,
     /// Nothing where every request stands alone.
     pub sessions: Option<SessionBounds>,
-}
-
-/// How long a client may take.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Times {
-    /// Until a new connection's first request's head is there.
-    pub head: Duration,
-    /// For a whole body, however it trickles in.
-    pub body: Duration,
-    /// Between requests, and for taking a piece of an answer.
-    pub idle: Duration,
 }
 
 /// What stands behind the transport.
@@ -76,9 +66,6 @@ pub struct Http {
     _closing: DropGuard,
     serving: JoinHandle<()>,
 }
-
-/// How long to wait before accepting again where no descriptor is free.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 impl Http {
     /// Serves on a bound listener.
@@ -111,64 +98,6 @@ impl Http {
         self.draining.cancel();
         if tokio::time::timeout(patience, &mut self.serving).await.is_err() {
             tracing::warn!("closing connections that were still busy");
-        }
-    }
-}
-
-/// What holds for connections, whatever is asked on them.
-#[derive(Clone, Copy, Debug)]
-struct ConnectionBounds {
-    times: Times,
-    max_connections: usize,
-}
-
-async fn serve(
-    listener: Listener,
-    bounds: ConnectionBounds,
-    endpoint: Arc<Endpoint<impl Served>>,
-    draining: CancellationToken,
-    closing: CancellationToken,
-) {
-    // Dropping the set ends every connection in it.
-    let mut connections = JoinSet::new();
-    let accepting = async {
-        loop {
-            let has_room = connections.len() < bounds.max_connections;
-            tokio::select! {
-                // Beyond the bound, the system lets further connections wait.
-                accepted = accept(&listener, bounds.times.idle), if has_room => {
-                    let (endpoint, draining, times) = (Arc::clone(&endpoint), draining.clone(), bounds.times);
-                    match accepted {
-                        Accepted::Tcp(stream, peer) => {
-                            connections.spawn(connection::serve(stream, peer, times, endpoint, draining))
-                        }
-                        Accepted::Unix(stream, peer) => {
-                            connections.spawn(connection::serve(stream, peer, times, endpoint, draining))
-                        }
-                    };
-                }
-                Some(_) = connections.join_next() => {}
-                () = draining.cancelled() => break,
-            }
-        }
-        drop(listener);
-        while connections.join_next().await.is_some() {}
-    };
-    tokio::select! {
-        () = accepting => {}
-        () = closing.cancelled() => {}
-    }
-}
-
-/// The next connection. An error concerns one connection or the whole process's descriptors; neither ends the server.
-async fn accept(listener: &Listener, stalled: Duration) -> Accepted {
-    loop {
-        match listener.accept(stalled).await {
-            Ok(accepted) => return accepted,
-            Err(error) => {
-                tracing::warn!(%error, "a connection could not be accepted");
-                tokio::time::sleep(ACCEPT_PAUSE).await;
-            }
         }
     }
 }

@@ -9,6 +9,7 @@ use crate::capability::{Hints, Name};
 use crate::generation::{Current, Generation, Parts};
 use crate::limits::{Limit, Limits};
 use crate::mcp::http::Door;
+use crate::origin::Origin;
 use crate::plugin::Plugins;
 use crate::policy::Policy;
 use crate::run::Runs;
@@ -92,9 +93,10 @@ pub(super) fn server_without_workers(limits: Limits, door: Door) -> Server {
     };
     let catalog = Catalog::build(vec![registration], &[]).unwrap();
     let plugins = Plugins::start(&[], 1, Path::new("unused")).unwrap();
-    let spawner = Spawner::start().unwrap();
+    let spawner = Spawner::start(crate::metrics::Metrics::default()).unwrap();
     let pool = |outfit| Pool::start(spawner, outfit, 0);
-    let parts = Parts { number: 1, catalog, policy: Policy::AllowAll, plugins, limits, door };
+    let configuration = Origin::of(Path::new("codemode.toml"), b"");
+    let parts = Parts { number: 1, configuration, catalog, policy: Policy::AllowAll, plugins, limits, door };
     let generation = Generation::new(parts, Start::Exec, true, pool).unwrap();
     Server::new(Current::new(generation), Runs::new(Recorder::default()))
 }

@@ -34,6 +34,11 @@ pub(super) fn image(content: &Content) -> Result<Arc<Image>, Reason> {
     known.map_or_else(|| Image::seal(content).map(Arc::new), Ok)
 }
 
+/// How many libraries are loaded.
+pub(super) fn held() -> usize {
+    LOADED.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map_or(0, HashMap::len)
+}
+
 /// Loads a library once for its content, and keeps it and its copy for ever.
 pub(super) fn load_for_ever(image: &Arc<Image>) -> Result<PluginRootRef, Reason> {
     let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);

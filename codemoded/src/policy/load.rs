@@ -13,6 +13,7 @@ use super::rego::{Blueprint, Decisions};
 use super::source::{Place, PolicyError, PolicySource, Refusal, Text};
 use super::syntax::{self, Call, DataPath, Definition};
 use super::{Rego, builtins, data, nesting};
+use crate::origin::Origin;
 use crate::value::Map;
 
 const STACK_BYTES: usize = 64 << 20;
@@ -24,7 +25,9 @@ pub(super) fn load(source: &PolicySource) -> Result<Rego, Vec<PolicyError>> {
     let (blueprint, summary) = on_big_stack(|| prepare(source))?;
     let discovers = blueprint.decisions.discover.is_some();
     let pool = Pool::start(blueprint).map_err(|error| vec![PolicyError::Threads(error)])?;
-    Ok(Rego { pool, discovers, summary })
+    let files = source.modules.iter().chain(&source.data);
+    let origins = files.map(|file| Origin::of(&file.path, file.text.as_bytes())).collect();
+    Ok(Rego { pool, discovers, summary, origins })
 }
 
 /// A module that parsed.

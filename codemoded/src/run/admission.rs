@@ -59,6 +59,13 @@ impl Admission {
         waiting.await.map_err(|_| Limit::MaxQueuedExecutions)
     }
 
+    /// How many have a slot, and how many wait for one.
+    pub(super) fn load(&self) -> (usize, usize) {
+        let mut state = self.lock();
+        state.forget_quitters();
+        (state.live, state.waiting)
+    }
+
     fn slot(&self, subject: &SubjectId) -> Slot {
         Slot { admission: self.clone(), subject: Some(subject.clone()) }
     }

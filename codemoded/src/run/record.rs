@@ -168,6 +168,11 @@ impl fmt::Debug for ProgramHash {
 }
 
 impl Decided {
+    /// The word for a decision that the policy was asked for.
+    pub fn told(self) -> Option<&'static str> {
+        (self != Self::NotAsked).then(|| self.name())
+    }
+
     /// The word in audit lines and figures.
     pub fn name(self) -> &'static str {
         match self {

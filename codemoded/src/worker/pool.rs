@@ -28,6 +28,8 @@ pub struct Pool {
 struct Shared {
     spawner: Spawner,
     outfit: Outfit,
+    /// How many are kept ready.
+    most: usize,
     ready: Mutex<VecDeque<(Instant, Worker)>>,
     taken: Notify,
     retired: AtomicBool,
@@ -43,11 +45,12 @@ impl Pool {
         let shared = Arc::new(Shared {
             spawner,
             outfit,
+            most,
             ready: Mutex::default(),
             taken: Notify::new(),
             retired: AtomicBool::new(false),
         });
-        let refill = tokio::spawn(Arc::clone(&shared).refill(most));
+        let refill = tokio::spawn(Arc::clone(&shared).refill());
         Self { shared, refill: Arc::new(Refill(refill.abort_handle())) }
     }
 
@@ -74,6 +77,18 @@ impl Pool {
         }
     }
 
+    /// How many could take a program now.
+    pub fn ready(&self) -> usize {
+        self.shared.lock().iter().filter(|(_, worker)| !worker.is_gone()).count()
+    }
+
+    /// Shows that workers can be started, by starting one more than is asked for.
+    pub async fn try_to_start(&self) -> Result<(), WorkerFault> {
+        let worker = self.start_now().await?;
+        self.shared.keep(worker);
+        Ok(())
+    }
+
     /// Ends the ready workers and keeps none ready any longer; who still takes one waits for its start.
     pub fn retire(&self) {
         self.refill.0.abort();
@@ -86,12 +101,21 @@ impl Pool {
 }
 
 impl Shared {
-    async fn refill(self: Arc<Self>, most: usize) {
+    /// Keeps a worker that was started ahead of need, unless there are enough by now, or none is needed any longer.
+    fn keep(&self, worker: Worker) {
+        let mut ready = self.lock();
+        match ready.len() < self.most && !self.retired.load(Ordering::Relaxed) {
+            true => ready.push_back((Instant::now(), worker)),
+            false => worker.end(()),
+        }
+    }
+
+    async fn refill(self: Arc<Self>) {
         loop {
             self.retire();
-            while self.lock().len() < most {
+            while self.lock().len() < self.most {
                 match Worker::start(&self.spawner, &self.outfit).await {
-                    Ok(worker) => self.lock().push_back((Instant::now(), worker)),
+                    Ok(worker) => self.keep(worker),
                     Err(fault) => {
                         let cause = std::error::Error::source(&fault).map(ToString::to_string);
                         tracing::warn!(%fault, cause, "cannot start a worker ahead of need");

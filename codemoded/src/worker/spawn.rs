@@ -25,6 +25,7 @@ use tokio::sync::oneshot;
 use super::child::{MARKER, TEMPLATE, WORKER};
 use super::protocol::{Orders, ToWorker};
 use super::{Outfit, Start};
+use crate::metrics::Metrics;
 
 /// How long a template may take to fork; it does nothing else.
 const FORK_PATIENCE: Duration = Duration::from_secs(5);
@@ -33,6 +34,7 @@ const FORK_PATIENCE: Duration = Duration::from_secs(5);
 #[derive(Clone, Debug)]
 pub struct Spawner {
     requests: mpsc::Sender<Request>,
+    pub(super) metrics: Metrics,
 }
 
 /// A worker could not be started.
@@ -76,7 +78,7 @@ struct Template {
 
 impl Spawner {
     /// Starts the thread.
-    pub fn start() -> io::Result<Self> {
+    pub fn start(metrics: Metrics) -> io::Result<Self> {
         let (requests, incoming) = mpsc::channel::<Request>();
         thread::Builder::new().name("spawner".into()).spawn(move || {
             let mut template = None;
@@ -89,7 +91,7 @@ impl Spawner {
                 drop(reply.send(spawned));
             }
         })?;
-        Ok(Self { requests })
+        Ok(Self { requests, metrics })
     }
 
     pub(super) async fn spawn(&self, outfit: &Outfit) -> Result<(Process, UnixStream), SpawnError> {

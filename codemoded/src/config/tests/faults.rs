@@ -417,3 +417,20 @@ fn a_referenced_file_that_is_not_there_is_refused() {
 fn the_least_file_is_sound() {
     Folder::new(LEAST).loads();
 }
+
+#[test]
+fn administration_is_not_open_to_other_machines_by_mistake() {
+    let open = "[admin]\nlisten = \"0.0.0.0:8788\"";
+    check(
+        open,
+        "codemode.toml:4:10: admin.listen: everyone who reaches 0.0.0.0:8788 could see what is loaded here and how it \
+         fares; listen on a loopback address or a Unix socket, or set `admin.danger_allow_non_loopback = true`",
+    );
+    least_and(&format!("{open}\ndanger_allow_non_loopback = true")).loads();
+    check(
+        "[admin]\nlisten = \"systemd\"",
+        "codemode.toml:4:10: admin.listen: `systemd` is no address; write an IP address and a port, such as \
+         \"127.0.0.1:8788\", \"unix:\" and a path, or \"off\"",
+    );
+    assert_eq!(least_and("[admin]\nlisten = \"off\"").loads().admin.listen, None);
+}

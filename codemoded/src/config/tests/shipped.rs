@@ -33,6 +33,7 @@ fn keys<'de, T: Deserialize<'de>>() -> Vec<&'static str> {
 fn sections() -> Vec<(&'static str, Vec<&'static str>)> {
     vec![
         ("server", keys::<raw::Server>()),
+        ("admin", keys::<raw::Admin>()),
         ("identity", keys::<raw::StaticIdentity>()),
         ("identity", keys::<raw::ProxyIdentity>()),
         ("identity", keys::<raw::JwtIdentity>()),
@@ -98,8 +99,16 @@ fn the_defaults_that_the_shipped_file_shows_are_the_defaults() {
             _ => format!("[{section}]\n{key} = {value}\n"),
         };
         let with = least_and(&toml).loads();
-        let same = (&with.server, &with.rates, &with.limits, &with.audit, &with.disabled, &with.plugins)
-            == (&plain.server, &plain.rates, &plain.limits, &plain.audit, &plain.disabled, &plain.plugins);
+        let same = (&with.server, &with.admin, &with.rates, &with.limits, &with.audit, &with.disabled, &with.plugins)
+            == (
+                &plain.server,
+                &plain.admin,
+                &plain.rates,
+                &plain.limits,
+                &plain.audit,
+                &plain.disabled,
+                &plain.plugins,
+            );
         assert!(same, "`{toml}` is not the default");
     }
 }

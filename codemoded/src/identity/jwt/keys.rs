@@ -59,6 +59,12 @@ impl Keys {
         }
     }
 
+    /// How many keys there are to be had.
+    pub(super) async fn count(at: KeysAt) -> Result<usize, KeysFault> {
+        let count = move || Ok(KeySet::parse(&Source::new(at).read()?)?.len());
+        tokio::task::spawn_blocking(count).await.unwrap_or(Ok(0))
+    }
+
     /// The key that a token names, perhaps after reading the keys again.
     pub(super) async fn find(&self, header: &Header) -> Result<Key, Fault> {
         match self.look(header) {

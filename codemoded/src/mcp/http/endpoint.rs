@@ -25,8 +25,10 @@ use super::stream::{Answering, closed, silent, soon_or_streamed};
 use super::{Reached, Served, Settings, Snapshot};
 use crate::identity::peer::Peer;
 use crate::identity::{self, Subject, Verdict, remove_credentials};
+use crate::listener::Answers;
 use crate::mcp::body::{Asks, Checked, check};
 use crate::mcp::server::Arrival;
+use crate::metrics::{Metrics, TooOften};
 use crate::value::{Bounds, Value, read};
 
 const VERSION_HEADER: &str = "mcp-protocol-version";
@@ -40,6 +42,7 @@ pub(super) struct Endpoint<S> {
     server: S,
     library: StreamableHttpService<S, NeverSessionManager>,
     draining: CancellationToken,
+    metrics: Metrics,
 }
 
 impl<S: Served> Endpoint<S> {
@@ -56,13 +59,9 @@ impl<S: Served> Endpoint<S> {
             .with_max_request_body_bytes(usize::MAX);
         let served = server.clone();
         let library = StreamableHttpService::new(move || Ok(served.clone()), Arc::default(), config);
-        let Settings { reached, sessions, times, .. } = settings;
+        let Settings { reached, sessions, times, metrics, .. } = settings;
         let sessions = sessions.map(Sessions::new);
-        Self { reached, sessions, body_time: times.body, server, library, draining }
-    }
-
-    pub(super) async fn answer(&self, peer: Peer, request: Request<Body>) -> Response<Body> {
-        self.pass(peer, request).await.unwrap_or_else(Refusal::into_response)
+        Self { reached, sessions, body_time: times.body, server, library, draining, metrics }
     }
 
     async fn pass(&self, peer: Peer, request: Request<Body>) -> Result<Response<Body>, Refusal> {
@@ -78,9 +77,9 @@ impl<S: Served> Endpoint<S> {
         if head.uri.path() != self.reached.path() {
             return Err(Refusal::WrongPath);
         }
-        let subject = identify(door, &peer, &mut head).await?;
+        let subject = identify(door, &self.metrics, &peer, &mut head).await?;
         let visit = self.visit(&head, &subject)?;
-        door.rates.request(&subject.id)?;
+        door.rates.request(&subject.id).inspect_err(|_| self.metrics.refused_by_rate(TooOften::Requests))?;
         if head.method != Method::POST {
             // Whoever listens for long holds nothing of this generation.
             drop(snapshot);
@@ -199,21 +198,39 @@ impl<S: Served> Endpoint<S> {
 }
 
 /// The subject goes beside the request; what proved it stays behind.
-async fn identify(door: &Door, peer: &Peer, head: &mut Parts) -> Result<Subject, Refusal> {
+impl<S: Served> Answers for Endpoint<S> {
+    async fn answer(&self, peer: Peer, request: Request<Body>) -> Response<Body> {
+        let response = self.pass(peer, request).await.unwrap_or_else(Refusal::into_response);
+        self.metrics.answered(response.status());
+        response
+    }
+
+    fn connections(&self, open: usize) {
+        self.metrics.connections(open);
+    }
+
+    fn panicked(&self) -> fn() -> Response<Body> {
+        || Refusal::Panic.into_response()
+    }
+}
+
+async fn identify(door: &Door, metrics: &Metrics, peer: &Peer, head: &mut Parts) -> Result<Subject, Refusal> {
     let subject = match door.identity.authenticate(peer, head).await {
         Ok(subject) => subject,
-        Err(reason) => return Err(turn_away(door, peer, head, reason)),
+        Err(reason) => return Err(turn_away(door, metrics, peer, head, reason)),
     };
     remove_credentials(head);
     head.extensions.insert(subject.clone());
     Ok(subject)
 }
 
-fn turn_away(door: &Door, peer: &Peer, head: &Parts, reason: identity::Refusal) -> Refusal {
+fn turn_away(door: &Door, metrics: &Metrics, peer: &Peer, head: &Parts, reason: identity::Refusal) -> Refusal {
+    metrics.authentication_failed(reason.verdict().into());
     if reason.is_failure()
         && let Err(too_many) = door.rates.failure(peer, &head.headers)
     {
         tracing::debug!(%peer, %reason, "one failure too many");
+        metrics.refused_by_rate(TooOften::Failures);
         return too_many.into();
     }
     tracing::warn!(%peer, %reason, "nobody could be made out in a request");

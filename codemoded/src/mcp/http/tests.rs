@@ -42,7 +42,11 @@ fn start(identity: Identity) -> Daemon {
         let reached = Reached::through(&listener, "/mcp");
         let settings = DoorSettings { names: Names::default(), identity, protection: None, rates };
         let server = server_without_workers(limits, Door::new(&reached, settings));
-        Http::start(listener, Settings { reached, times, max_connections: 100, sessions: None }, server)
+        Http::start(
+            listener,
+            Settings { reached, times, max_connections: 100, metrics: Metrics::default(), sessions: None },
+            server,
+        )
     });
     Daemon { address: http.address().unwrap(), http: Some(http), _runtime: runtime }
 }

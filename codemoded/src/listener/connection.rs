@@ -20,9 +20,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tower_http::catch_panic::CatchPanicLayer;
 
-use super::endpoint::Endpoint;
-use super::refusal::Refusal;
-use super::{Served, Times};
+use super::serving::{Answers, Times};
 use crate::identity::peer::Peer;
 
 /// An HTTP/2 peer that is gone shows by not answering a ping.
@@ -36,13 +34,14 @@ pub(super) async fn serve(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     peer: Peer,
     times: Times,
-    endpoint: Arc<Endpoint<impl Served>>,
+    endpoint: Arc<impl Answers>,
     draining: CancellationToken,
 ) {
     let (in_hand, mut watched) = watch::channel(0_usize);
+    let panicked = endpoint.panicked();
     let service = Router::new()
         .fallback(move |request: Request<Body>| answer(Arc::clone(&endpoint), InHand::new(&in_hand), peer, request))
-        .layer(CatchPanicLayer::custom(|_: Box<dyn Any + Send>| Refusal::Panic.into_response()));
+        .layer(CatchPanicLayer::custom(move |_: Box<dyn Any + Send>| panicked()));
     let builder = builder();
     let connection = builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(service));
     let mut connection = std::pin::pin!(connection);
@@ -77,12 +76,7 @@ fn builder() -> Builder<TokioExecutor> {
     builder
 }
 
-async fn answer(
-    endpoint: Arc<Endpoint<impl Served>>,
-    in_hand: InHand,
-    peer: Peer,
-    request: Request<Body>,
-) -> Response<Body> {
+async fn answer(endpoint: Arc<impl Answers>, in_hand: InHand, peer: Peer, request: Request<Body>) -> Response<Body> {
     let response = endpoint.answer(peer, request).await;
     // A body of known size is in memory and handed over at once; a stream is in hand until it ends.
     if response.body().size_hint().exact().is_some() {

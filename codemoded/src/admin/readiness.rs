@@ -1,0 +1,94 @@
+//! Whether the daemon can serve a request now, part by part.
+
+use std::error::Error;
+use std::time::Instant;
+
+use futures_util::future::join_all;
+use serde::Serialize;
+
+use super::State;
+use crate::generation::Generation;
+use crate::plugin::Instance;
+
+/// The answer to whether requests may be sent here.
+#[derive(Debug, Serialize)]
+pub(super) struct Readiness {
+    pub(super) ready: bool,
+    draining: bool,
+    generation: Part,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    workers: Option<Workers>,
+    plugins: Vec<Plugin>,
+}
+
+#[derive(Debug, Serialize)]
+struct Part {
+    ok: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Workers {
+    #[serde(flatten)]
+    part: Part,
+    /// How many wait for a program.
+    ready: usize,
+}
+
+#[derive(Debug, Serialize)]
+struct Plugin {
+    name: String,
+    #[serde(flatten)]
+    part: Part,
+}
+
+impl Readiness {
+    pub(super) async fn of(state: &State) -> Self {
+        let draining = state.is_draining();
+        let Some(served) = state.current() else {
+            let generation = Part::bad("the first one is being built".to_owned());
+            return Self { ready: false, draining, generation, workers: None, plugins: Vec::new() };
+        };
+        let deadline = Instant::now() + served.limits.max_call_time;
+        let asked = served.plugins.instances().iter().map(|instance| plugin(instance, deadline));
+        let (workers, plugins) = tokio::join!(workers(&served), join_all(asked));
+        let ready = !draining && workers.part.ok && plugins.iter().all(|plugin| plugin.part.ok);
+        Self { ready, draining, generation: Part::of(Ok(())), workers: Some(workers), plugins }
+    }
+}
+
+/// A busy daemon may have no worker left that waits, and is well as long as it can start one.
+async fn workers(generation: &Generation) -> Workers {
+    let ready = generation.pool.ready();
+    let part = match ready {
+        0 => Part::of(generation.pool.try_to_start().await.map_err(|fault| with_causes(&fault))),
+        _ => Part::of(Ok(())),
+    };
+    Workers { part, ready }
+}
+
+async fn plugin(instance: &Instance, deadline: Instant) -> Plugin {
+    let healthy = instance.health(deadline).await.map_err(|error| error.to_string());
+    Plugin { name: instance.name().to_string(), part: Part::of(healthy) }
+}
+
+impl Part {
+    fn of(outcome: Result<(), String>) -> Self {
+        outcome.map_or_else(Self::bad, |()| Self { ok: true, reason: None })
+    }
+
+    fn bad(reason: String) -> Self {
+        Self { ok: false, reason: Some(reason) }
+    }
+}
+
+fn with_causes(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(next) = cause {
+        text = format!("{text}: {next}");
+        cause = next.source();
+    }
+    text
+}

@@ -1,0 +1,29 @@
+//! A file that something was loaded from, told apart from its other contents by a hash.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Serialize, Serializer};
+use sha2::{Digest, Sha256};
+
+/// A file as it was when it was read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Origin {
+    file: PathBuf,
+    sha256: Hash,
+}
+
+/// A SHA-256, written in hexadecimal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hash(pub [u8; 32]);
+
+impl Origin {
+    pub fn of(file: &Path, content: &[u8]) -> Self {
+        Self { file: file.to_owned(), sha256: Hash(Sha256::digest(content).into()) }
+    }
+}
+
+impl Serialize for Hash {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0.iter().map(|byte| format!("{byte:02x}")).collect::<String>())
+    }
+}
