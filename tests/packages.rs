@@ -2,6 +2,7 @@
 
 mod deb;
 mod image;
+mod kubernetes;
 mod release;
 mod unit;
 

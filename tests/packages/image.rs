@@ -117,7 +117,7 @@ fn the_root_file_system_serves_read_only_and_unprivileged() {
     // Each program takes the place of the one before, so that ending this process ends the daemon.
     command.args(["--mount", "bash", "-c", enter, "enter"]).arg(&root);
     command.env_clear().env("PATH", std::env::var("PATH").unwrap()).env("CODEMODE_SERVER__LISTEN", "127.0.0.1:0");
-    command.env("CODEMODE_SERVER__ALLOWED_HOSTS", "[\"127.0.0.1\"]");
+    command.env("CODEMODE_SERVER__ALLOWED_HOSTS", "[\"127.0.0.1\"]").env("CODEMODE_ADMIN__LISTEN", "off");
     let daemon = Daemon::start_by(command, "", |_| {}, |_| {});
     let bearer = format!("Bearer {token}");
     let source = program("records.put(key = \"a\", value = 1)\nreturn files.read(path = \"authz.rego\")[\"text\"][:7]");
