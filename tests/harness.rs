@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -188,8 +189,37 @@ impl Daemon {
 
     /// Asks the daemon to stop.
     pub(crate) fn terminate(&self) {
-        let pid = self.pid().to_string();
-        assert!(Command::new("kill").arg(pid).status().unwrap().success());
+        self.signal(Signal::TERM);
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_raw(self.pid().try_into().unwrap()).unwrap(), signal).unwrap();
+    }
+
+    /// Waits until the daemon has ended by itself, and gives its exit code.
+    #[track_caller]
+    pub(crate) fn exit(&mut self) -> Option<i32> {
+        until("the daemon has ended", || self.child.try_wait().unwrap().is_some());
+        self.child.wait().unwrap().code()
+    }
+
+    /// Has the daemon reload, and waits until it tells how that ended.
+    #[track_caller]
+    pub(crate) fn reload(&self) {
+        let before = self.reloads();
+        self.signal(Signal::HUP);
+        until("the reload has ended", || self.reloads() > before);
+    }
+
+    /// How many reloads have ended, well or not.
+    pub(crate) fn reloads(&self) -> usize {
+        let log = self.log();
+        log.matches(": reloaded generation=").count() + log.matches(": the reload changes nothing").count()
+    }
+
+    /// Whether somebody listens.
+    pub(crate) fn accepts(&self) -> bool {
+        TcpStream::connect(self.address()).is_ok()
     }
 
     pub(crate) fn pid(&self) -> u32 {

@@ -123,15 +123,15 @@ fn soak(daemon: &Daemon, runs: std::ops::Range<usize>) -> BTreeMap<Kind, usize> 
 
 /// What a daemon holds.
 #[derive(Debug)]
-struct Holdings {
-    processes: usize,
-    descriptors: usize,
-    threads: usize,
-    resident_kib: usize,
+pub(crate) struct Holdings {
+    pub(crate) processes: usize,
+    pub(crate) descriptors: usize,
+    pub(crate) threads: usize,
+    pub(crate) resident_kib: usize,
 }
 
 impl Holdings {
-    fn of(daemon: &Daemon) -> Self {
+    pub(crate) fn of(daemon: &Daemon) -> Self {
         let status = fs::read_to_string(format!("/proc/{}/status", daemon.pid())).unwrap();
         let field = |name: &str| {
             let line = status.lines().find(|line| line.starts_with(name)).unwrap();

@@ -4,22 +4,27 @@ use std::io::{BufRead, BufReader, Lines, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::harness::{allow_all, executable, faulty, program};
 
-struct Conversation {
+pub(crate) struct Conversation {
     child: Child,
     input: Option<ChildStdin>,
     lines: Lines<BufReader<ChildStdout>>,
-    _folder: TempDir,
+    folder: TempDir,
 }
 
 impl Conversation {
     fn open(rest: &str) -> Self {
+        Self::open_with(&allow_all(rest))
+    }
+
+    pub(crate) fn open_with(config: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("codemode.toml"), allow_all(rest)).unwrap();
+        std::fs::write(folder.path().join("codemode.toml"), config).unwrap();
         let mut child = Command::new(executable())
             .arg("--stdio")
             .current_dir(folder.path())
@@ -29,7 +34,7 @@ impl Conversation {
             .spawn()
             .unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let mut opened = Self { input: child.stdin.take(), child, lines, _folder: folder };
+        let mut opened = Self { input: child.stdin.take(), child, lines, folder };
         let hello = json!({ "protocolVersion": "2025-06-18", "capabilities": {},
             "clientInfo": { "name": "t", "version": "1" } });
         opened.say(&json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello }));
@@ -42,13 +47,28 @@ impl Conversation {
         writeln!(self.input.as_mut().unwrap(), "{message}").unwrap();
     }
 
-    fn execute(&mut self, id: u32, body: &str) {
+    pub(crate) fn execute(&mut self, id: u32, body: &str) {
         self.say(&json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call",
             "params": { "name": "execute", "arguments": { "source": program(body) } } }));
     }
 
+    /// Whether the faulty plugin has recorded a note with this text.
+    pub(crate) fn recorded(&self, text: &str) -> bool {
+        std::fs::read_to_string(self.folder.path().join("calls.jsonl")).unwrap_or_default().contains(text)
+    }
+
+    /// Asks the daemon to stop.
+    pub(crate) fn terminate(&self) {
+        kill_process(Pid::from_child(&self.child), Signal::TERM).unwrap();
+    }
+
+    /// Waits for the daemon's end, and gives its exit code.
+    pub(crate) fn exit(&mut self) -> Option<i32> {
+        self.child.wait().unwrap().code()
+    }
+
     /// The next line, which must be a message.
-    fn answer(&mut self) -> Value {
+    pub(crate) fn answer(&mut self) -> Value {
         serde_json::from_str(&self.lines.next().unwrap().unwrap()).unwrap()
     }
 }

@@ -2,9 +2,12 @@
 
 mod audit;
 mod doctor;
+mod exit;
 mod generate;
 mod plugin;
 mod policy;
+mod reload;
+mod serve;
 mod token;
 
 use std::fmt::Write as _;
@@ -20,28 +23,26 @@ use audit::AuditCommand;
 use clap::{Parser, Subcommand};
 use generate::{GenerateCommand, GenerateError};
 use plugin::{PluginCommand, PluginError};
-use policy::TrialError;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
 
-use crate::admin::{self, Admin};
 use crate::audit::Audit;
 use crate::config::{Config, ConfigFault, Flag, Identity, Sources, Transport};
-use crate::daemon::{Daemon, Instruments, StartError, drain, reasons};
+use crate::daemon::{Daemon, Instruments, StartError, reasons};
 use crate::doctor::Severity;
 use crate::failure::Failure;
 use crate::generation::Generation;
 use crate::identity::{Subject, SubjectId};
-use crate::listener::Listener;
-use crate::mcp::http::Reached;
-use crate::mcp::stdio::{StdioError, serve_stdio};
+use crate::mcp::stdio::StdioError;
 use crate::mcp::{run_text, text};
 use crate::metrics::Metrics;
 use crate::plugin::take_stdout;
 use crate::run::Request;
+use crate::supervisor::Supervisor;
 use crate::value::{Bounds, Value, read};
+use reload::{Reload, ReloadFault};
 use token::{TokenCommand, TokenError};
 
 /// How long tasks that are dropped at the end may take.
@@ -90,6 +91,8 @@ enum Command {
     /// Reads back who called what.
     #[command(subcommand)]
     Audit(AuditCommand),
+    /// Has systemd reload the running daemon, and tells what came of it.
+    Reload(Reload),
 }
 
 /// What needs a configuration.
@@ -161,6 +164,8 @@ enum CommandError {
     Audit(#[from] audit::AuditError),
     #[error(transparent)]
     NoAudit(#[from] crate::audit::AuditError),
+    #[error(transparent)]
+    Reload(#[from] ReloadFault),
     #[error("--log: not a filter")]
     Log(#[source] tracing_subscriber::filter::ParseError),
     #[error(transparent)]
@@ -180,35 +185,22 @@ fn lines(faults: &[ConfigFault]) -> String {
     faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 
-/// Reads the arguments, does what they say, and gives the exit code (`sysexits.h`: 78 for a configuration that cannot
-/// be used).
+/// Reads the arguments, does what they say, and gives the exit code.
 pub fn main() -> ExitCode {
-    let arguments = Arguments::parse();
-    match carry_out(arguments) {
+    let supervisor = Supervisor::take();
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(answer) => {
+            // Help is asked for and goes to standard output; where that is gone, nobody misses it.
+            drop(answer.print());
+            return if answer.use_stderr() { exit::USAGE.into() } else { ExitCode::SUCCESS };
+        }
+    };
+    match carry_out(arguments, supervisor) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             report(&error);
-            match error {
-                CommandError::Config(_)
-                | CommandError::Start(_)
-                | CommandError::Log(_)
-                | CommandError::Unwell(Severity::Fault) => ExitCode::from(78),
-                CommandError::NoSubject
-                | CommandError::Subject(_)
-                | CommandError::Token(_)
-                | CommandError::Trial(TrialError::Argument(_)) => ExitCode::from(64),
-                CommandError::Read(..) | CommandError::Claims(_) => ExitCode::from(66),
-                CommandError::Generate(_) => ExitCode::from(73),
-                CommandError::Plugin(error) => ExitCode::from(error.exit_code()),
-                CommandError::NoAudit(_) => ExitCode::from(73),
-                CommandError::Audit(_)
-                | CommandError::Runtime(_)
-                | CommandError::Write(_)
-                | CommandError::Stdio(_)
-                | CommandError::Trial(_)
-                | CommandError::Failed(_)
-                | CommandError::Unwell(Severity::Ok | Severity::Warning) => ExitCode::FAILURE,
-            }
+            exit::code(&error).into()
         }
     }
 }
@@ -220,7 +212,7 @@ fn report(error: &CommandError) {
     let _ = writeln!(std::io::stderr(), "{}", lines.join("\n"));
 }
 
-fn carry_out(arguments: Arguments) -> Result<(), CommandError> {
+fn carry_out(arguments: Arguments, supervisor: Supervisor) -> Result<(), CommandError> {
     let command = match arguments.command {
         Some(Command::Token(command)) => {
             let made = token::carry_out(command)?;
@@ -235,6 +227,10 @@ fn carry_out(arguments: Arguments) -> Result<(), CommandError> {
             return audit::carry_out(command, out, || configured().map_err(CommandError::Config));
         }
         Some(Command::Doctor { json }) => return diagnose(arguments.config, arguments.listen, json),
+        Some(Command::Reload(command)) => {
+            let done = reload::carry_out(&command)?;
+            return say(take_stdout().map_err(CommandError::Write)?, &done);
+        }
         Some(Command::Configured(command)) => Some(command),
         None => None,
     };
@@ -252,19 +248,15 @@ fn carry_out(arguments: Arguments) -> Result<(), CommandError> {
         let instruments = Instruments { metrics: Metrics::default(), audit: audit.clone() };
         let daemon = async || Daemon::start(&config, None, &instruments).await;
         audit.reopen_on_signal().map_err(CommandError::Runtime)?;
+        let service = || serve::Service {
+            sources: sources.clone(),
+            config: Arc::clone(&config),
+            supervisor,
+            instruments: instruments.clone(),
+        };
         match command {
-            None if arguments.stdio => stdio(&daemon().await?, &config, out).await,
-            None => {
-                // Before anything is started, for no child may get a socket of systemd's.
-                let listener = Listener::open(&config.server).map_err(StartError::from)?;
-                let admin = admin::open(&config.admin).map_err(StartError::Admin)?;
-                let admin = admin.map(|listener| Admin::start(listener, &config.admin, instruments.clone()));
-                let served = serve(&config, listener, admin.as_ref(), &instruments, out).await;
-                if let Some(admin) = admin {
-                    admin.end().await;
-                }
-                served
-            }
+            None if arguments.stdio => serve::over_stdio(service(), out).await,
+            None => serve::over_http(service(), out).await,
             Some(Configured::Check) => say(out, &check(&daemon().await?, &config).await?),
             Some(Configured::Catalog) => say(out, &catalog(&daemon().await?)),
             Some(Configured::Search { query, caller }) => {
@@ -328,48 +320,6 @@ fn diagnose(file: PathBuf, listen: Option<String>, json: bool) -> Result<(), Com
         Severity::Ok => Ok(()),
         Severity::Warning | Severity::Fault => Err(CommandError::Unwell(worst)),
     }
-}
-
-async fn serve(
-    config: &Arc<Config>,
-    listener: Listener,
-    admin: Option<&Admin>,
-    instruments: &Instruments,
-    out: File,
-) -> Result<(), CommandError> {
-    let reached = Reached::through(&listener, config.server.path.as_str());
-    let daemon = Daemon::start(config, Some(&reached), instruments).await?;
-    let http = daemon.serve_http(listener, reached, config);
-    if let Some(admin) = admin {
-        admin.serves(daemon.current.clone(), daemon.runs.clone());
-    }
-    say(out, &format!("listening {}\n", http.url()))?;
-    stopped().await.map_err(CommandError::Runtime)?;
-    tracing::info!("stopping: open requests may finish");
-    if let Some(admin) = admin {
-        admin.drains();
-    }
-    tokio::select! {
-        () = drain(http) => {}
-        // A second signal ends at once.
-        _ = stopped() => {}
-    }
-    Ok(())
-}
-
-async fn stopped() -> std::io::Result<()> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
-    }
-    Ok(())
-}
-
-async fn stdio(daemon: &Daemon, config: &Config, out: File) -> Result<(), CommandError> {
-    let Identity::Static(one) = &config.identity else { return Err(CommandError::NoSubject) };
-    serve_stdio(daemon.server().for_subject(one.subject.clone()), out).await.map_err(CommandError::Stdio)
 }
 
 async fn check(daemon: &Daemon, config: &Config) -> Result<String, CommandError> {

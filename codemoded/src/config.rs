@@ -6,6 +6,7 @@
 mod admin;
 mod audit;
 mod fault;
+mod fixed;
 mod group;
 mod identity;
 mod json;
@@ -28,6 +29,7 @@ mod tests;
 
 pub use admin::Admin;
 pub use fault::{ConfigFault, Problem};
+pub use fixed::{Fixed, changed};
 pub use identity::{Identity, Jwt, Static};
 pub use place::{KeyPath, Place, Position};
 pub use plugins::PluginSpec;

@@ -5,15 +5,20 @@ mod build;
 mod door;
 mod fault;
 mod probe;
+mod reload;
+mod stop;
+mod watchdog;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 pub use build::policy_source;
 pub(crate) use build::specs;
 pub use fault::{StartError, reasons};
+pub use reload::{Attempt, Given, ReloadError, ReloadState, Reloaded, Reloader};
+pub use stop::{LAST_WORDS, stop};
+pub use watchdog::Watchdog;
 
 use crate::audit::Audit;
 use crate::config::Config;
@@ -27,14 +32,12 @@ use crate::run::record::{Recorder, Sink};
 use crate::worker::Spawner;
 use build::{Ground, build};
 
-/// How long open requests may take to finish when the daemon stops.
-const DRAIN_TIME: Duration = Duration::from_secs(10);
-
 /// Everything that serves requests, whatever the transport.
 #[derive(Debug)]
 pub struct Daemon {
     pub current: Current,
     pub runs: Runs,
+    spawner: Spawner,
     metrics: Metrics,
 }
 
@@ -58,7 +61,7 @@ impl Daemon {
         let recorder = Recorder::new(audit.sink().into_iter().chain([counted]).collect());
         let spawner = Spawner::start(metrics.clone()).map_err(StartError::Spawner)?;
         let generation = build(config, Ground { spawner: &spawner, reached, before: None }).await?;
-        Ok(Self { current: Current::new(generation), runs: Runs::new(recorder), metrics })
+        Ok(Self { current: Current::new(generation), runs: Runs::new(recorder), spawner, metrics })
     }
 
     pub fn server(&self) -> Server {
@@ -76,6 +79,18 @@ impl Daemon {
             sessions: config.server.sessions,
         };
         Http::start(listener, settings, self.server())
+    }
+
+    /// Ends the workers that wait, and the plugins, which have a moment to put away what they hold.
+    pub async fn end(self) {
+        let generation = self.current.get();
+        generation.pool.retire();
+        let ended: Vec<_> = generation.plugins.instances().iter().map(|each| each.ended()).collect();
+        drop((generation, self));
+        let all = futures_util::future::join_all(ended.iter().map(|each| each.cancelled()));
+        if tokio::time::timeout(LAST_WORDS, all).await.is_err() {
+            tracing::warn!("a plugin has not ended in time");
+        }
     }
 
     /// Whether callers could be told apart, where none come.
@@ -98,9 +113,4 @@ fn make_room(max_connections: usize) {
     if let Some(most) = limit.maximum.filter(|most| *most < wanted) {
         tracing::warn!(most, wanted, "the limit of open files is too low for server.max_connections");
     }
-}
-
-/// Lets open requests finish.
-pub async fn drain(http: Http) {
-    http.drain(DRAIN_TIME).await;
 }

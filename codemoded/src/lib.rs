@@ -21,5 +21,6 @@ pub mod policy;
 pub mod program;
 pub mod rate;
 pub mod run;
+pub mod supervisor;
 pub mod value;
 pub mod worker;

@@ -67,7 +67,7 @@ pub fn run_text(failure: &Failure, calls: &Calls) -> String {
 }
 
 /// The text on one line, within a bound, cut between two characters.
-fn printable(text: &str, max_bytes: usize) -> String {
+pub(crate) fn printable(text: &str, max_bytes: usize) -> String {
     let clean: String = text.chars().map(|char| if char.is_control() { ' ' } else { char }).collect();
     if clean.len() <= max_bytes {
         return clean;

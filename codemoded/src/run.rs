@@ -7,6 +7,7 @@ mod fault;
 mod ledger;
 pub mod record;
 mod recording;
+mod running;
 
 use std::fmt;
 use std::panic::AssertUnwindSafe;
@@ -35,11 +36,13 @@ use call::{Call, Caller};
 use fault::Fault;
 use record::Recorder;
 use recording::{Recording, Returned};
+use running::Running;
 
 /// Runs programs; cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Runs {
     admission: Admission,
+    running: Running,
     recorder: Recorder,
 }
 
@@ -84,7 +87,22 @@ impl fmt::Display for RunId {
 
 impl Runs {
     pub fn new(recorder: Recorder) -> Self {
-        Self { admission: Admission::default(), recorder }
+        Self { admission: Admission::default(), running: Running::default(), recorder }
+    }
+
+    /// How many have begun and not ended.
+    pub fn in_flight(&self) -> usize {
+        self.running.count()
+    }
+
+    /// Returns when nothing runs.
+    pub async fn finished(&self) {
+        self.running.finished().await;
+    }
+
+    /// Ends what runs and what is still to come, each with the answer that it was cancelled.
+    pub fn cancel_all(&self) {
+        self.running.cancelled.cancel();
     }
 
     /// How many runs have a worker, or are about to, and how many wait for their turn.
@@ -95,6 +113,7 @@ impl Runs {
     /// Runs one program to its end, whatever that is. Dropping the future ends the run.
     pub async fn execute(&self, request: Request) -> Report {
         let id = RunId::new();
+        let _counted = self.running.one();
         let span = tracing::info_span!("run", run = %id, subject = %request.subject.id);
         self.run(id, request).instrument(span).await
     }
@@ -109,6 +128,7 @@ impl Runs {
             tokio::select! {
                 biased;
                 () = cancelled.cancelled() => Err(Failure::Cancelled.into()),
+                () = self.running.cancelled.cancelled() => Err(Failure::Cancelled.into()),
                 () = deadline::reached(deadline) => Err(Failure::Limit(Limit::MaxExecutionTime).into()),
                 outcome = self.drive(caller, source) => outcome,
             }

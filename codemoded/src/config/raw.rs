@@ -65,6 +65,7 @@ pub(super) struct Server {
     pub(super) body_timeout: Option<Period>,
     pub(super) idle_timeout: Option<Period>,
     pub(super) max_connections: Option<Count<1_000_000>>,
+    pub(super) drain_timeout: Option<Period>,
     pub(super) sessions: Option<bool>,
     pub(super) session_timeout: Option<Period>,
     pub(super) max_sessions: Option<Count<1_000_000>>,

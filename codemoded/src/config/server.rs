@@ -25,6 +25,7 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 /// connection that is just being closed.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(75);
 const MAX_CONNECTIONS: usize = 16_384;
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 const SESSION_TIMEOUT: Duration = Duration::from_secs(30 * 60);
 const MAX_SESSIONS: usize = 10_000;
 const MAX_SESSIONS_PER_SUBJECT: usize = 100;
@@ -40,6 +41,8 @@ pub struct Server {
     /// How long a client may take.
     pub times: Times,
     pub max_connections: usize,
+    /// How long what runs may take to finish when the daemon stops.
+    pub drain_timeout: Duration,
     /// Nothing where every request stands alone.
     pub sessions: Option<SessionBounds>,
     /// Whose `X-Forwarded-For` is believed.
@@ -129,6 +132,7 @@ impl Server {
                 idle: raw.idle_timeout.map_or(IDLE_TIMEOUT, Into::into),
             },
             max_connections: raw.max_connections.map_or(MAX_CONNECTIONS, Into::into),
+            drain_timeout: raw.drain_timeout.map_or(DRAIN_TIMEOUT, Into::into),
             sessions: raw.sessions.unwrap_or_default().then(|| SessionBounds {
                 max_sessions: raw.max_sessions.map_or(MAX_SESSIONS, Into::into),
                 max_sessions_per_subject: raw.max_sessions_per_subject.map_or(MAX_SESSIONS_PER_SUBJECT, Into::into),

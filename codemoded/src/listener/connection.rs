@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, HttpBody};
-use http::{Request, Response};
+use http::header::{CONNECTION, HeaderValue};
+use http::{Request, Response, Version};
 use http_body_util::BodyExt;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
@@ -26,6 +27,9 @@ use crate::identity::peer::Peer;
 /// An HTTP/2 peer that is gone shows by not answering a ping.
 const PING: Duration = Duration::from_secs(20);
 
+/// How long a connection that answers nothing stays when the server drains: a request that is on its way is still answered.
+const LINGER: Duration = Duration::from_millis(250);
+
 /// Requests in hand at once on one HTTP/2 connection.
 const MAX_STREAMS: u32 = 100;
 
@@ -38,14 +42,28 @@ pub(super) async fn serve(
     draining: CancellationToken,
 ) {
     let (in_hand, mut watched) = watch::channel(0_usize);
+    let drained_at = draining.clone();
     let panicked = endpoint.panicked();
     let service = Router::new()
-        .fallback(move |request: Request<Body>| answer(Arc::clone(&endpoint), InHand::new(&in_hand), peer, request))
+        .fallback(move |request: Request<Body>| {
+            let has_no_frames = request.version() < Version::HTTP_2;
+            let (endpoint, in_hand, draining) = (Arc::clone(&endpoint), InHand::new(&in_hand), draining.clone());
+            async move {
+                let response = answer(endpoint, in_hand, peer, request).await;
+                if has_no_frames { last_if(&draining, response) } else { response }
+            }
+        })
         .layer(CatchPanicLayer::custom(move |_: Box<dyn Any + Send>| panicked()));
     let builder = builder();
     let connection = builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(service));
     let mut connection = std::pin::pin!(connection);
-    let mut drain = std::pin::pin!(draining.cancelled());
+    let mut busy = watched.clone();
+    let drain = async move {
+        drained_at.cancelled().await;
+        // A request that comes meanwhile makes this its connection's last, which its answer then says.
+        drop(tokio::time::timeout(LINGER, busy.wait_for(|in_hand| *in_hand > 0)).await);
+    };
+    let mut drain = std::pin::pin!(drain);
     let mut drained = false;
     loop {
         tokio::select! {
@@ -88,6 +106,14 @@ async fn answer(endpoint: Arc<impl Answers>, in_hand: InHand, peer: Peer, reques
             frame
         }))
     })
+}
+
+/// Where the server drains, an answer says that nothing more is taken on its connection. HTTP/2 has other words for it.
+fn last_if(draining: &CancellationToken, mut response: Response<Body>) -> Response<Body> {
+    if draining.is_cancelled() {
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
+    response
 }
 
 /// Returns once nothing has been in hand for the allowed time.

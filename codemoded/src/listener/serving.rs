@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
+use futures_util::FutureExt as _;
 use http::{Request, Response};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -55,6 +56,17 @@ pub async fn serve(
 ) {
     // Dropping the set ends every connection in it.
     let mut connections = JoinSet::new();
+    let connect = |connections: &mut JoinSet<()>, accepted| {
+        let (endpoint, draining, times) = (Arc::clone(&endpoint), draining.clone(), bounds.times);
+        match accepted {
+            Accepted::Tcp(stream, peer) => {
+                connections.spawn(connection::serve(stream, peer, times, endpoint, draining))
+            }
+            Accepted::Unix(stream, peer) => {
+                connections.spawn(connection::serve(stream, peer, times, endpoint, draining))
+            }
+        };
+    };
     let accepting = async {
         loop {
             endpoint.connections(connections.len());
@@ -62,19 +74,17 @@ pub async fn serve(
             tokio::select! {
                 // Beyond the bound, the system lets further connections wait.
                 accepted = accept(&listener, bounds.times.idle), if has_room => {
-                    let (endpoint, draining, times) = (Arc::clone(&endpoint), draining.clone(), bounds.times);
-                    match accepted {
-                        Accepted::Tcp(stream, peer) => {
-                            connections.spawn(connection::serve(stream, peer, times, endpoint, draining))
-                        }
-                        Accepted::Unix(stream, peer) => {
-                            connections.spawn(connection::serve(stream, peer, times, endpoint, draining))
-                        }
-                    };
+                    connect(&mut connections, accepted);
                 }
                 Some(_) = connections.join_next() => {}
                 () = draining.cancelled() => break,
             }
+        }
+        // Whoever the system has connected before now is served as well.
+        while let (true, Some(Ok(accepted))) =
+            (connections.len() < bounds.max_connections, listener.accept(bounds.times.idle).now_or_never())
+        {
+            connect(&mut connections, accepted);
         }
         drop(listener);
         while connections.join_next().await.is_some() {

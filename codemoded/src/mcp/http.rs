@@ -14,7 +14,6 @@ mod stream;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use rmcp::ServerHandler;
 use tokio::task::JoinHandle;
@@ -93,11 +92,15 @@ impl Http {
         &self.url
     }
 
-    /// Stops listening and waits until what is being answered is answered, at most for `patience`.
-    pub async fn drain(mut self, patience: Duration) {
+    /// Stops listening; each connection finishes what it is answering.
+    pub fn stop_accepting(&self) {
         self.draining.cancel();
-        if tokio::time::timeout(patience, &mut self.serving).await.is_err() {
-            tracing::warn!("closing connections that were still busy");
+    }
+
+    /// Returns when no connection is left, which does not happen before it has stopped accepting.
+    pub async fn finished(&mut self) {
+        if let Err(error) = (&mut self.serving).await {
+            tracing::error!(%error, "the listener broke down");
         }
     }
 }

@@ -4,11 +4,14 @@
 //! parse in its own way, and read some texts differently from us. So it sits between two pipes in memory, and only
 //! what is answered comes out on standard output.
 
+mod owed;
+
 use std::io;
 
 use rmcp::service::ServerInitializeError;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader, duplex};
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 
 use super::body::{Code, Rejection, check};
 use super::http::{Served as _, Snapshot as _};
@@ -16,6 +19,7 @@ use super::server::Server;
 use super::text;
 use crate::failure::Failure;
 use crate::limits::Limit;
+use owed::Owed;
 
 /// Bytes between the check and the library, each way.
 const PIPE_BYTES: usize = 64 * 1024;
@@ -34,9 +38,10 @@ pub enum StdioError {
     Broken(#[source] tokio::task::JoinError),
 }
 
-/// Serves on this process's standard input, answering on its standard output, until the client closes the first.
-pub async fn serve_stdio(server: Server, output: std::fs::File) -> Result<(), StdioError> {
-    serve(server, tokio::io::stdin(), tokio::fs::File::from_std(output)).await
+/// Serves on this process's standard input, answering on its standard output, until the client closes the first. Told to
+/// stop, it reads no further and ends once everything has its answer.
+pub async fn serve_stdio(server: Server, output: std::fs::File, stopping: CancellationToken) -> Result<(), StdioError> {
+    serve(server, tokio::io::stdin(), tokio::fs::File::from_std(output), stopping).await
 }
 
 /// Serves on any two streams.
@@ -44,12 +49,15 @@ pub async fn serve(
     server: Server,
     input: impl AsyncRead + Unpin,
     output: impl AsyncWrite + Unpin,
+    stopping: CancellationToken,
 ) -> Result<(), StdioError> {
+    let owed = Owed::default();
     let (passing, passed) = duplex(PIPE_BYTES);
     let (answering, answers) = duplex(PIPE_BYTES);
     let (refusing, refusals) = mpsc::channel(MAX_WAITING);
-    let reading = feed(server.clone(), BufReader::new(input), passing, refusing);
-    let writing = emit(BufReader::new(answers), refusals, output);
+    let feeding = Feeding { server: server.clone(), owed: &owed, stopping, passing, refusing };
+    let reading = feeding.feed(BufReader::new(input));
+    let writing = emit(BufReader::new(answers), refusals, output, &owed);
     let ((), (), ()) = tokio::try_join!(converse(server, passed, answering), reading, writing)?;
     Ok(())
 }
@@ -67,32 +75,51 @@ async fn converse(
     }
 }
 
-/// Hands on the lines that pass the check. Ends, and with it the conversation, where the input does.
-async fn feed(
+/// What hands on the lines that pass the check.
+struct Feeding<'a, W> {
     server: Server,
-    mut input: impl AsyncBufRead + Unpin,
-    mut passing: impl AsyncWrite + Unpin,
+    owed: &'a Owed,
+    stopping: CancellationToken,
+    passing: W,
     refusing: mpsc::Sender<String>,
-) -> Result<(), StdioError> {
-    while let Some(line) = next_line(&mut input, server.snapshot().max_request_bytes()).await? {
+}
+
+impl<W: AsyncWrite + Unpin> Feeding<'_, W> {
+    /// Ends, and with it the conversation, where the input does; told to stop, when everything has its answer.
+    async fn feed(mut self, mut input: impl AsyncBufRead + Unpin) -> Result<(), StdioError> {
+        loop {
+            let line = tokio::select! {
+                biased;
+                () = self.stopping.cancelled() => {
+                    self.owed.settled().await;
+                    return Ok(());
+                }
+                line = next_line(&mut input, self.server.snapshot().max_request_bytes()) => line?,
+            };
+            let Some(line) = line else { return Ok(()) };
+            if !self.hand_on(line).await {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Whether there is anybody left to take it.
+    async fn hand_on(&mut self, line: Result<Vec<u8>, TooLong>) -> bool {
         let checked = match line.as_deref() {
-            Ok(line) if line.trim_ascii().is_empty() => continue,
+            Ok(line) if line.trim_ascii().is_empty() => return true,
             Ok(line) => check(line),
             Err(TooLong) => Err(too_large()),
         };
-        let sent = match (checked, line) {
-            (Ok(_), Ok(mut line)) => {
+        match (checked, line) {
+            (Ok(checked), Ok(mut line)) => {
+                self.owed.asked(&checked);
                 line.push(b'\n');
-                passing.write_all(&line).await.is_ok()
+                self.passing.write_all(&line).await.is_ok()
             }
-            (Err(rejection), _) => refusing.send(rejection.to_json()).await.is_ok(),
+            (Err(rejection), _) => self.refusing.send(rejection.to_json()).await.is_ok(),
             (Ok(_), Err(TooLong)) => false,
-        };
-        if !sent {
-            break;
         }
     }
-    Ok(())
 }
 
 /// Writes what the library answers and what the check refused, one line each.
@@ -100,6 +127,7 @@ async fn emit(
     answers: impl AsyncBufRead + Unpin,
     mut refusals: mpsc::Receiver<String>,
     mut output: impl AsyncWrite + Unpin,
+    owed: &Owed,
 ) -> Result<(), StdioError> {
     let mut answers = answers.lines();
     let mut refusing = true;
@@ -120,6 +148,7 @@ async fn emit(
         line.push('\n');
         output.write_all(line.as_bytes()).await?;
         output.flush().await?;
+        owed.said(&line);
     }
     // The library has ended; what was refused before is still owed.
     while let Some(mut refusal) = refusals.recv().await {

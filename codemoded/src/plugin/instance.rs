@@ -129,7 +129,7 @@ impl Instance {
             authenticates: descriptor.operations.iter().any(|operation| operation == AUTHENTICATE),
             tells_health: descriptor.operations.iter().any(|operation| operation == HEALTH),
             version: descriptor.version,
-            running: Arc::new(Running { root, handle }),
+            running: Arc::new(Running { root, handle, ended: CancellationToken::new() }),
             slots: Arc::new(Slots::new(max_handlers)),
             asking: Arc::new(Semaphore::new(max_handlers)),
             threads: Threads::new(&host.instance),
@@ -235,6 +235,11 @@ impl Instance {
         tokio::time::timeout_at(deadline.into(), asked).await.unwrap_or(Err(CallError::TimedOut))
     }
 
+    /// Fires when the library has ended it, some time after the last to hold it has let go.
+    pub fn ended(&self) -> CancellationToken {
+        self.running.ended.clone()
+    }
+
     pub(super) fn made_of(&self) -> &Ingredients {
         &self.made_of
     }
@@ -261,6 +266,7 @@ impl Instance {
 struct Running {
     root: PluginRootRef,
     handle: InstanceHandle,
+    ended: CancellationToken,
 }
 
 impl Running {
@@ -280,10 +286,11 @@ impl fmt::Debug for Running {
 impl Drop for Running {
     fn drop(&mut self) {
         let destroy = self.root.destroy();
-        let handle = self.handle;
+        let (handle, ended) = (self.handle, self.ended.clone().drop_guard());
         let end = move || {
             // SAFETY: nothing is in flight, for each call holds this value, and nobody has the handle any longer.
-            unsafe { destroy(handle) }
+            unsafe { destroy(handle) };
+            drop(ended);
         };
         // The last to let go may be a task of some runtime, and a destructor may take its time.
         if let Err(error) = thread::Builder::new().name("plugin-end".to_owned()).spawn(end) {

@@ -17,6 +17,7 @@ pub(crate) fn offer(c: &mut Capabilities<Faulty>) {
     c.add("faulty.huge", huge).summary("Give a text of any size.").read_only();
     c.add("faulty.deep", deep).summary("Give a value of any depth.").read_only();
     c.add("faulty.print", print).summary("Write a line to standard output.").read_only();
+    c.add("faulty.marker", marker).summary("Give the marker of the settings.").read_only();
     c.add("faulty.raw", raw).summary("Give the JSON that a text spells, whatever it is.").read_only();
 }
 
@@ -117,6 +118,10 @@ struct Raw {
 
 fn raw(_: &Faulty, _: &Call, input: Raw) -> Result<Json, CapabilityError> {
     Ok(input.json.parse()?)
+}
+
+fn marker(plugin: &Faulty, _: &Call, _: NoArguments) -> Result<String, CapabilityError> {
+    Ok(plugin.marker.clone())
 }
 
 fn print(_: &Faulty, _: &Call, input: Message) -> Result<(), CapabilityError> {

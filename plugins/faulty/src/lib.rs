@@ -27,6 +27,9 @@ struct Settings {
     /// Whether the instance says that it cannot work.
     #[serde(default)]
     unhealthy: bool,
+    /// What `faulty.marker` gives, so that a test can tell instances apart.
+    #[serde(default)]
+    marker: String,
 }
 
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
@@ -55,6 +58,7 @@ struct Faulty {
     in_crowd: AtomicUsize,
     largest_crowd: AtomicUsize,
     unhealthy: bool,
+    marker: String,
 }
 
 impl Plugin for Faulty {
@@ -77,6 +81,7 @@ impl Plugin for Faulty {
             in_crowd: AtomicUsize::new(0),
             largest_crowd: AtomicUsize::new(0),
             unhealthy: settings.unhealthy,
+            marker: settings.marker,
         })
     }
 

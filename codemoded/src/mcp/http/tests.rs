@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream as Socket;
+use std::time::Duration;
 
 use tokio::net::TcpListener;
 

@@ -22,7 +22,7 @@ fn converse(lines: &[&str]) -> Vec<serde_json::Value> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let server = server_without_workers(limits, shut()).for_subject(subject);
-        serve(server, input.as_bytes(), &mut output).await.unwrap();
+        serve(server, input.as_bytes(), &mut output, CancellationToken::new()).await.unwrap();
     });
     String::from_utf8(output).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }

@@ -1,0 +1,71 @@
+//! Exit codes, as `sysexits.h` has them: what whoever started the command can do about it.
+
+use super::CommandError;
+use super::policy::TrialError;
+use super::reload::ReloadFault;
+use crate::daemon::StartError;
+use crate::doctor::Severity;
+
+/// The command worked, and its answer is no.
+const NO: u8 = 1;
+pub(super) const USAGE: u8 = 64;
+/// A file that an argument names cannot be used.
+const NO_INPUT: u8 = 66;
+/// Something that others hold: an address in use, a service manager that does not answer.
+const UNAVAILABLE: u8 = 69;
+/// The daemon's own fault: no program runs.
+const SOFTWARE: u8 = 70;
+/// The operating system gives no thread.
+const OS: u8 = 71;
+/// A file cannot be written.
+const CANT_CREATE: u8 = 73;
+const IO: u8 = 74;
+/// The configuration, or something that it names, cannot be used.
+const CONFIG: u8 = 78;
+
+pub(super) fn code(error: &CommandError) -> u8 {
+    match error {
+        CommandError::Config(_) | CommandError::Log(_) | CommandError::Unwell(Severity::Fault) => CONFIG,
+        CommandError::Start(error) => of_start(error),
+        CommandError::NoSubject
+        | CommandError::Subject(_)
+        | CommandError::Token(_)
+        | CommandError::Trial(TrialError::Argument(_)) => USAGE,
+        CommandError::Read(..) | CommandError::Claims(_) => NO_INPUT,
+        CommandError::Generate(_) | CommandError::NoAudit(_) => CANT_CREATE,
+        CommandError::Plugin(error) => error.exit_code(),
+        CommandError::Reload(ReloadFault::Failed(_)) => CONFIG,
+        CommandError::Reload(_) => UNAVAILABLE,
+        CommandError::Runtime(_) => OS,
+        CommandError::Write(_) | CommandError::Stdio(_) => IO,
+        CommandError::Audit(_)
+        | CommandError::Trial(_)
+        | CommandError::Failed(_)
+        | CommandError::Unwell(Severity::Ok | Severity::Warning) => NO,
+    }
+}
+
+fn of_start(error: &StartError) -> u8 {
+    match error {
+        StartError::Listen(_) | StartError::Admin(_) => UNAVAILABLE,
+        StartError::Spawner(_) => OS,
+        StartError::Generation(_)
+        | StartError::Panicked(_)
+        | StartError::Probe(_)
+        | StartError::WrongProbe
+        | StartError::ProbeTime
+        | StartError::NoDecision(_) => SOFTWARE,
+        StartError::Several(faults) => faults.iter().map(of_start).max().unwrap_or(CONFIG),
+        StartError::Plugins(_)
+        | StartError::Catalog(_)
+        | StartError::Policy(_)
+        | StartError::Unwell { .. }
+        | StartError::Sandbox(_)
+        | StartError::Keys(_)
+        | StartError::Tokens(_)
+        | StartError::NoPlugin(_)
+        | StartError::NoAuthenticator(_)
+        | StartError::Audit(_)
+        | StartError::OpenToAll { .. } => CONFIG,
+    }
+}

@@ -1,0 +1,56 @@
+//! The settings that hold from the start of the process to its end.
+
+use super::{Config, Transport};
+use crate::value::Value;
+
+/// A setting that a reload leaves as it was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fixed {
+    pub key: &'static str,
+    /// For comparing: it may say more than a person should read.
+    value: String,
+}
+
+impl Config {
+    /// Each of them, in the same order for every configuration of one transport.
+    pub fn fixed(&self, transport: Transport) -> Vec<Fixed> {
+        let server = &self.server;
+        let settings = match transport {
+            Transport::Http => vec![
+                ("server.listen", server.listen.to_string()),
+                ("server.path", server.path.as_str().to_owned()),
+                ("server.header_timeout", format!("{:?}", server.times.head)),
+                ("server.body_timeout", format!("{:?}", server.times.body)),
+                ("server.idle_timeout", format!("{:?}", server.times.idle)),
+                ("server.max_connections", server.max_connections.to_string()),
+                ("server.sessions", server.sessions.is_some().to_string()),
+                ("server.session_timeout", format!("{:?}", server.sessions.map(|bounds| bounds.idle))),
+                ("server.max_sessions", format!("{:?}", server.sessions.map(|bounds| bounds.max_sessions))),
+                (
+                    "server.max_sessions_per_subject",
+                    format!("{:?}", server.sessions.map(|bounds| bounds.max_sessions_per_subject)),
+                ),
+                ("server.socket_mode", format!("{:o}", server.socket.mode)),
+                ("server.socket_group", format!("{:?}", server.socket.group)),
+            ],
+            Transport::Stdio => vec![("identity", self.only_subject())],
+        };
+        // Debugging shows no secret.
+        let others = [("audit", format!("{:?}", self.audit)), ("admin", format!("{:?}", self.admin))];
+        settings.into_iter().chain(others).map(|(key, value)| Fixed { key, value }).collect()
+    }
+
+    fn only_subject(&self) -> String {
+        match &self.identity {
+            super::Identity::Static(one) => {
+                format!("{} {}", one.subject.id, Value::Map((*one.subject.claims).clone()).to_json())
+            }
+            other => other.to_string(),
+        }
+    }
+}
+
+/// The keys of those that differ.
+pub fn changed(before: &[Fixed], after: &[Fixed]) -> Vec<&'static str> {
+    before.iter().zip(after).filter(|(before, after)| before != after).map(|(before, _)| before.key).collect()
+}

@@ -1,0 +1,196 @@
+//! From the generation in force to the next: built beside it, probed, and swapped in whole, or not at all.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Instant, SystemTime};
+
+use super::build::{Ground, build};
+use super::{Daemon, StartError, reasons};
+use crate::config::{Config, ConfigFault, Fixed, Sources, Transport, changed};
+use crate::generation::Current;
+use crate::mcp::http::Reached;
+use crate::metrics::Metrics;
+use crate::supervisor::Supervisor;
+use crate::worker::Spawner;
+
+/// Makes the next generation when it is asked to, one at a time. A handle.
+#[derive(Clone, Debug)]
+pub struct Reloader(Arc<Shared>);
+
+/// Where the configuration comes from, and what of it the process was started with.
+#[derive(Debug)]
+pub struct Given {
+    pub sources: Sources,
+    pub transport: Transport,
+    pub reached: Option<Reached>,
+    pub config: Arc<Config>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    sources: Sources,
+    transport: Transport,
+    reached: Option<Reached>,
+    fixed: Vec<Fixed>,
+    spawner: Spawner,
+    current: Current,
+    supervisor: Supervisor,
+    metrics: Metrics,
+    one_at_a_time: tokio::sync::Mutex<()>,
+    state: Mutex<ReloadState>,
+}
+
+/// What has come of reloads so far.
+#[derive(Clone, Debug)]
+pub struct ReloadState {
+    pub succeeded: u64,
+    pub failed: u64,
+    /// What the generation in force was built from.
+    pub config: Arc<Config>,
+    /// The reload that ended last, where there has been one.
+    pub last: Option<Attempt>,
+}
+
+/// How one reload ended.
+#[derive(Clone, Debug)]
+pub struct Attempt {
+    pub at: SystemTime,
+    /// What it made, or one line for each reason.
+    pub outcome: Result<Reloaded, Vec<String>>,
+}
+
+/// A generation that serves since now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reloaded {
+    pub generation: u64,
+    /// The keys that have changed and that only a restart can set.
+    pub kept: Vec<&'static str>,
+}
+
+/// Why everything is as it was.
+#[derive(Debug, thiserror::Error)]
+pub enum ReloadError {
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+    Config(Vec<ConfigFault>),
+    #[error(transparent)]
+    Build(#[from] StartError),
+    #[error("the reload panicked")]
+    Panicked(#[source] tokio::task::JoinError),
+}
+
+impl Daemon {
+    /// What makes this daemon's next generations.
+    pub fn reloader(&self, given: Given, supervisor: Supervisor) -> Reloader {
+        let Given { sources, transport, reached, config } = given;
+        let fixed = config.fixed(transport);
+        let state = Mutex::new(ReloadState { succeeded: 0, failed: 0, config, last: None });
+        Reloader(Arc::new(Shared {
+            sources,
+            transport,
+            reached,
+            fixed,
+            spawner: self.spawner.clone(),
+            current: self.current.clone(),
+            supervisor,
+            metrics: self.metrics.clone(),
+            one_at_a_time: tokio::sync::Mutex::default(),
+            state,
+        }))
+    }
+}
+
+impl Reloader {
+    /// Reads the configuration again, and whatever it names. Goes on to its end also where nobody waits for it.
+    pub async fn reload(&self) -> Result<Reloaded, ReloadError> {
+        let shared = Arc::clone(&self.0);
+        tokio::spawn(async move { shared.reload().await }).await.map_err(ReloadError::Panicked)?
+    }
+
+    pub fn state(&self) -> ReloadState {
+        self.0.state().clone()
+    }
+}
+
+impl ReloadError {
+    /// One line each.
+    pub fn reasons(&self) -> Vec<String> {
+        reasons(self)
+    }
+}
+
+impl Shared {
+    async fn reload(self: Arc<Self>) -> Result<Reloaded, ReloadError> {
+        let _only_one = self.one_at_a_time.lock().await;
+        let began = Instant::now();
+        self.supervisor.reloading();
+        let outcome = self.attempt().await;
+        let attempt = match &outcome {
+            Ok(reloaded) => Ok(reloaded.clone()),
+            Err(error) => Err(error.reasons()),
+        };
+        let attempt = Attempt { at: SystemTime::now(), outcome: attempt };
+        attempt.log(self.current.get().number, began);
+        self.metrics.reloaded(attempt.outcome.is_ok());
+        let status = {
+            let mut state = self.state();
+            match attempt.outcome {
+                Ok(_) => state.succeeded += 1,
+                Err(_) => state.failed += 1,
+            }
+            state.last = Some(attempt);
+            state.status(self.current.get().number)
+        };
+        self.supervisor.ready(&status);
+        outcome
+    }
+
+    async fn attempt(&self) -> Result<Reloaded, ReloadError> {
+        let (sources, transport) = (self.sources.clone(), self.transport);
+        let load = tokio::task::spawn_blocking(move || Config::load(&sources, transport));
+        let config = load.await.map_err(ReloadError::Panicked)?.map_err(ReloadError::Config)?;
+        let config = Arc::new(config);
+        let before = self.current.get();
+        let ground = Ground { spawner: &self.spawner, reached: self.reached.as_ref(), before: Some(&before) };
+        let generation = build(&config, ground).await?;
+        let reloaded =
+            Reloaded { generation: generation.number, kept: changed(&self.fixed, &config.fixed(self.transport)) };
+        drop(self.current.swap(generation));
+        self.state().config = config;
+        Ok(reloaded)
+    }
+
+    fn state(&self) -> MutexGuard<'_, ReloadState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Attempt {
+    fn log(&self, generation: u64, began: Instant) {
+        let took_ms = began.elapsed().as_millis();
+        match &self.outcome {
+            Ok(reloaded) => {
+                for key in &reloaded.kept {
+                    tracing::warn!(key, "a changed setting needs a restart; until then the old value holds");
+                }
+                tracing::info!(generation, took_ms, "reloaded");
+            }
+            Err(reasons) => {
+                for reason in reasons {
+                    tracing::error!(%reason, "cannot reload");
+                }
+                tracing::error!(generation, took_ms, "the reload changes nothing; the generation from before goes on");
+            }
+        }
+    }
+}
+
+impl ReloadState {
+    /// One line for the service manager, which `codemoded reload` reads again.
+    pub fn status(&self, generation: u64) -> String {
+        let count = self.succeeded + self.failed;
+        match self.last.as_ref().map(|last| &last.outcome) {
+            None => format!("generation {generation}"),
+            Some(Ok(_)) => format!("generation {generation}; reload {count} succeeded"),
+            Some(Err(reasons)) => format!("generation {generation}; reload {count} failed: {}", reasons.join("; ")),
+        }
+    }
+}
