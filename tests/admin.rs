@@ -234,10 +234,10 @@ fn a_unix_socket_serves_administration_and_is_taken_away() {
 }
 
 #[track_caller]
-fn refused(folder: &Path, config: &str, told: &str) {
+fn refused(folder: &Path, config: &str, expected: i32, told: &str) {
     fs::write(folder.join("codemode.toml"), config).unwrap();
     let (code, _, errors) = run(&["--config", "codemode.toml"], folder);
-    assert_eq!(code, 78, "{errors}");
+    assert_eq!(code, expected, "{errors}");
     assert!(errors.contains(told), "{errors}");
 }
 
@@ -247,8 +247,9 @@ fn an_address_that_cannot_be_had_refuses_the_start() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap();
     let at = |address: &str| allow_all(&format!("[admin]\nlisten = \"{address}\"\n"));
-    refused(folder.path(), &at(&address.to_string()), "error: admin.listen: nothing can be heard: cannot listen on");
-    refused(folder.path(), &at("0.0.0.0:0"), "set `admin.danger_allow_non_loopback = true`");
+    let in_use = "error: admin.listen: nothing can be heard: cannot listen on";
+    refused(folder.path(), &at(&address.to_string()), 69, in_use);
+    refused(folder.path(), &at("0.0.0.0:0"), 78, "set `admin.danger_allow_non_loopback = true`");
     let open = at("0.0.0.0:0").replace("[admin]\n", "[admin]\ndanger_allow_non_loopback = true\n");
     let daemon = Daemon::start(&open);
     assert!(daemon.admin().starts_with("http://0.0.0.0:"), "{}", daemon.admin());
