@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::harness::{Daemon, allow_all, library, program, until};
+use crate::harness::{Daemon, allow_all, library, program, run, until};
 use crate::soak::Holdings;
 
 /// A configuration of which every part says its version: the plugin by its marker, the policy by its reason, the catalog
@@ -322,4 +322,43 @@ fn a_failed_reload_leaves_nothing_behind_either() {
         "{before:?}, {after:?}"
     );
     tells(&daemon, &Version(1));
+}
+
+#[test]
+fn check_says_what_a_reload_would_change() {
+    let folder = tempfile::tempdir().unwrap();
+    let version = |number: usize| format!("v{number}/codemode.toml");
+    for number in [1, 2] {
+        let own = folder.path().join(format!("v{number}"));
+        fs::create_dir(&own).unwrap();
+        Version(number).write(&own, if number == 1 { "" } else { "[limits]\nmax_call_time = \"7s\"\n" });
+        fs::copy(library("codemode_faulty"), own.join("faulty.so")).unwrap();
+    }
+    let file = folder.path().join(version(2));
+    let other = fs::read_to_string(&file).unwrap().replace("127.0.0.1:0", "127.0.0.1:9");
+    exchange(&file, (other + &crate::harness::records()).as_bytes());
+    let check = |old: usize, new: usize| {
+        let (old, new) = (version(old), version(new));
+        let (code, printed, errors) = run(&["--config", &new, "check", "--diff", &old], folder.path());
+        assert_eq!(code, 0, "{errors}");
+        printed
+    };
+    assert_eq!(check(1, 1), "no difference\n");
+    let printed = check(1, 2);
+    let lines: Vec<_> = printed.lines().collect();
+    for expected in [
+        "+ capability faulty.publish: faulty.publish(*, message: str)",
+        "- capability faulty.fail: faulty.fail(*, message: str)",
+        "+ capability records.put: ",
+        "+ disabled faulty.fail",
+        "- disabled faulty.publish",
+        "+ plugin records: 1.0.0",
+        "~ policy p.rego: ",
+        "~ plugin faulty settings: changed",
+        "~ limit max_call_time: 2s -> 7s",
+        "~ restart-only server.listen: 127.0.0.1:0 -> 127.0.0.1:9",
+    ] {
+        assert!(lines.iter().any(|line| line.starts_with(expected)), "{expected} in:\n{printed}");
+    }
+    assert!(!printed.contains("marker = ") && !printed.contains("~ plugin faulty sha256"), "{printed}");
 }

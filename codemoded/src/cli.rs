@@ -99,7 +99,11 @@ enum Command {
 #[derive(Debug, Subcommand)]
 enum Configured {
     /// Checks the configuration, loads everything it names, and says what it found.
-    Check,
+    Check {
+        /// Says instead what a reload would change that comes from this configuration to the one of `--config`.
+        #[arg(long, value_name = "OLD")]
+        diff: Option<PathBuf>,
+    },
     /// Lists the capabilities that programs can call.
     Catalog,
     /// Finds capabilities, as `search_api` does.
@@ -257,7 +261,11 @@ fn carry_out(arguments: Arguments, supervisor: Supervisor) -> Result<(), Command
         match command {
             None if arguments.stdio => serve::over_stdio(service(), out).await,
             None => serve::over_http(service(), out).await,
-            Some(Configured::Check) => say(out, &check(&daemon().await?, &config).await?),
+            Some(Configured::Check { diff: None }) => say(out, &check(&daemon().await?, &config).await?),
+            Some(Configured::Check { diff: Some(old) }) => {
+                let old = Config::load(&sources.with_file(old), transport).map_err(CommandError::Config)?;
+                say(out, &differences(&Arc::new(old), &config, &instruments).await?)
+            }
             Some(Configured::Catalog) => say(out, &catalog(&daemon().await?)),
             Some(Configured::Search { query, caller }) => {
                 say(out, &search(&daemon().await?, subject(caller, &config)?, &query).await?)
@@ -288,7 +296,7 @@ fn start_audit(command: Option<&Configured>, config: &Config, out: &File) -> Res
         // Standard output is for the result; what the process knows as such by now is standard error.
         Some(Configured::Run { .. }) => std::io::stdout().as_fd().try_clone_to_owned().map(File::from),
         Some(
-            Configured::Check
+            Configured::Check { .. }
             | Configured::Catalog
             | Configured::Search { .. }
             | Configured::Describe { .. }
@@ -341,6 +349,15 @@ async fn check(daemon: &Daemon, config: &Config) -> Result<String, CommandError>
     let _ = write!(text, "\npolicy         {}\nidentity       {}\n", policy.summary(), config.identity);
     let _ = writeln!(text, "workers        {}, {} ready, sandbox {}", workers.start, workers.ready, workers.sandbox);
     Ok(text)
+}
+
+/// What a reload would change: the new generation is built beside the old one, as a reload builds it.
+async fn differences(old: &Arc<Config>, new: &Arc<Config>, instruments: &Instruments) -> Result<String, CommandError> {
+    let before = Daemon::start(old, None, instruments).await?;
+    let after = before.beside(new).await?;
+    after.check_identity(new).await?;
+    let lines = before.facts(old).differences(&after.facts(new));
+    Ok(if lines.is_empty() { "no difference\n".to_owned() } else { lines.join("\n") + "\n" })
 }
 
 fn catalog(daemon: &Daemon) -> String {

@@ -3,6 +3,7 @@
 
 mod build;
 mod door;
+mod facts;
 mod fault;
 mod probe;
 mod reload;
@@ -15,6 +16,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 pub use build::policy_source;
 pub(crate) use build::specs;
+pub use facts::Facts;
 pub use fault::{StartError, reasons};
 pub use reload::{Attempt, Given, ReloadError, ReloadState, Reloaded, Reloader};
 pub use stop::{LAST_WORDS, stop};
@@ -62,6 +64,15 @@ impl Daemon {
         let spawner = Spawner::start(metrics.clone()).map_err(StartError::Spawner)?;
         let generation = build(config, Ground { spawner: &spawner, reached, before: None }).await?;
         Ok(Self { current: Current::new(generation), runs: Runs::new(recorder), spawner, metrics })
+    }
+
+    /// What this one would be with another configuration; it goes on as it is.
+    pub async fn beside(&self, config: &Arc<Config>) -> Result<Self, StartError> {
+        let before = self.current.get();
+        let ground = Ground { spawner: &self.spawner, reached: None, before: Some(&before) };
+        let generation = build(config, ground).await?;
+        let (runs, spawner, metrics) = (self.runs.clone(), self.spawner.clone(), self.metrics.clone());
+        Ok(Self { current: Current::new(generation), runs, spawner, metrics })
     }
 
     pub fn server(&self) -> Server {

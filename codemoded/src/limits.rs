@@ -5,13 +5,14 @@ use std::time::Duration;
 use crate::value::Bounds;
 
 /// Every budget, checked to be positive. Field names are the configuration's keys.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Limits {
     /// Bytes of a program's text.
     pub max_source_bytes: usize,
     /// Interpreter ticks of one run; acts on the next multiple of 1,000 and once more after `main`.
     pub max_execution_steps: u64,
     /// From the request's arrival to the answer.
+    #[serde(serialize_with = "as_text")]
     pub max_execution_time: Duration,
     /// Attempted native calls of one run.
     pub max_native_calls: u64,
@@ -28,6 +29,7 @@ pub struct Limits {
     /// Heap bytes that a program may allocate.
     pub max_worker_memory: u64,
     /// One native call, from its own start.
+    #[serde(serialize_with = "as_text")]
     pub max_call_time: Duration,
     /// Calls in flight in one plugin instance, abandoned ones included.
     pub max_handlers: usize,
@@ -43,6 +45,23 @@ pub struct Limits {
     pub max_search_results: usize,
     /// Bytes of an HTTP body.
     pub max_request_bytes: usize,
+}
+
+impl Limits {
+    /// Each key with its value as text.
+    pub fn texts(&self) -> Vec<(String, String)> {
+        let members = match serde_json::to_value(self) {
+            Ok(serde_json::Value::Object(members)) => members,
+            // A struct of numbers and texts is an object.
+            Ok(_) | Err(_) => serde_json::Map::new(),
+        };
+        let text = |value: serde_json::Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        members.into_iter().map(|(key, value)| (key, text(value))).collect()
+    }
+}
+
+fn as_text<S: serde::Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&format_args!("{time:?}"))
 }
 
 /// A budget as the client sees it: its name, never its value.

@@ -64,6 +64,7 @@ pub struct PluginSpec {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Ingredients {
     library: image::Digest,
+    settings: image::Digest,
     all: image::Digest,
 }
 
@@ -232,8 +233,9 @@ impl PluginSpec {
             made_of.update(text);
         }
         made_of.update(b"\n");
-        made_of.update(self.settings.to_string());
-        Ingredients { library: *image.digest(), all: made_of.finalize().into() }
+        let settings: image::Digest = Sha256::digest(self.settings.to_string()).into();
+        made_of.update(settings);
+        Ingredients { library: *image.digest(), settings, all: made_of.finalize().into() }
     }
 
     fn fault(&self, refusal: Refusal) -> PluginFault {

@@ -1,5 +1,7 @@
 //! The settings that hold from the start of the process to its end.
 
+use std::fmt::Debug;
+
 use super::{Config, Transport};
 use crate::value::Value;
 
@@ -24,14 +26,14 @@ impl Config {
                 ("server.idle_timeout", format!("{:?}", server.times.idle)),
                 ("server.max_connections", server.max_connections.to_string()),
                 ("server.sessions", server.sessions.is_some().to_string()),
-                ("server.session_timeout", format!("{:?}", server.sessions.map(|bounds| bounds.idle))),
-                ("server.max_sessions", format!("{:?}", server.sessions.map(|bounds| bounds.max_sessions))),
+                ("server.session_timeout", text(server.sessions.map(|bounds| bounds.idle))),
+                ("server.max_sessions", text(server.sessions.map(|bounds| bounds.max_sessions))),
                 (
                     "server.max_sessions_per_subject",
-                    format!("{:?}", server.sessions.map(|bounds| bounds.max_sessions_per_subject)),
+                    text(server.sessions.map(|bounds| bounds.max_sessions_per_subject)),
                 ),
                 ("server.socket_mode", format!("{:o}", server.socket.mode)),
-                ("server.socket_group", format!("{:?}", server.socket.group)),
+                ("server.socket_group", text(server.socket.group)),
             ],
             Transport::Stdio => vec![("identity", self.only_subject())],
         };
@@ -48,6 +50,16 @@ impl Config {
             other => other.to_string(),
         }
     }
+}
+
+impl Fixed {
+    pub fn value(&self) -> &str {
+        &self.value
+    }
+}
+
+fn text<T: Debug>(value: Option<T>) -> String {
+    value.map_or_else(|| "none".to_owned(), |value| format!("{value:?}"))
 }
 
 /// The keys of those that differ.

@@ -84,6 +84,12 @@ impl Sources {
         Self { file: file.into(), environment, flags: flags.into_iter().collect() }
     }
 
+    /// The same environment and flags over another file.
+    #[must_use]
+    pub fn with_file(&self, file: impl Into<PathBuf>) -> Self {
+        Self { file: file.into(), ..self.clone() }
+    }
+
     /// The configuration file, as it was given.
     pub fn file(&self) -> &Path {
         &self.file

@@ -249,6 +249,11 @@ impl Instance {
         &self.made_of.library
     }
 
+    /// Tells whether the settings of two instances are the same, and nothing of what they are.
+    pub fn settings_digest(&self) -> &Digest {
+        &self.made_of.settings
+    }
+
     /// What it offers under the names that it has here, as its library describes it once more; nothing where that is
     /// not what this instance serves.
     pub(super) fn offers_again(&self, mut descriptor: Descriptor) -> Option<Vec<CapabilityDescriptor>> {
