@@ -85,7 +85,11 @@ const SOURCES: [&str; 5] = [
 
 const QUERIES: [&str; 6] = ["book", "desk", "purge", "note", "lookup records", "value"];
 
-const NAMES: [&str; 9] = [
+const NAMES: [&str; 13] = [
+    "desk.bok",
+    "desk.ehco",
+    "faulty.nota",
+    "records.lokup",
     "desk.book",
     "desk.bok",
     "desk.admin.purge",

@@ -36,6 +36,27 @@ fn a_disabled_capability_is_absent_from_search_and_description() {
 }
 
 #[test]
+fn a_misspelt_name_is_answered_with_the_nearest_that_is_there() {
+    let everything = Daemon::start(&allow_all(&records()));
+    let daemon = Daemon::start(&allow_all(&format!("{DISABLED}{}", records())));
+    for (name, all, enabled) in [
+        ("records.delte", "capability not found; did you mean `records.delete`?", "capability not found"),
+        (
+            "records.pt",
+            "capability not found; did you mean `records.put`?",
+            "capability not found; did you mean `records.put`?",
+        ),
+        ("records.nothing", "capability not found", "capability not found"),
+        ("", "capability not found", "capability not found"),
+    ] {
+        let described = |daemon: &Daemon| daemon.call("describe_api", json!({ "name": name }), &[]).error().to_owned();
+        assert_eq!((described(&everything), described(&daemon)), (all.to_owned(), enabled.to_owned()), "{name}");
+    }
+    let long = "records.put".repeat(50_000);
+    assert_eq!(everything.call("describe_api", json!({ "name": long }), &[]).error(), "capability not found");
+}
+
+#[test]
 fn a_disabled_capability_is_absent_from_a_program() {
     let daemon = Daemon::start(&allow_all(&format!("{DISABLED}{}", records())));
     assert_eq!(*daemon.main("return dir(records)").result(), json!(["entries", "put", "search"]));

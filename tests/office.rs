@@ -147,3 +147,24 @@ fn what_does_not_fit_is_told_so_that_the_next_call_does() {
         assert!(answer.error().contains(told), "{call}: {}", answer.text);
     }
 }
+
+/// The programs that a newcomer wrote who knew the three tools and nothing else, and what is answered to that newcomer's
+/// mistakes; between lines of `---`, each ending with a line of `#=>` and the answer.
+#[test]
+fn a_newcomers_programs_run_and_the_mistakes_are_answered() {
+    let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/office/programs.star")).unwrap();
+    let daemon = office();
+    let mut faults = Vec::new();
+    for chunk in text.split("---\n") {
+        let (source, expected) = chunk.split_once("#=> ").unwrap();
+        let answer = daemon.execute(source);
+        let said = match answer.is_error {
+            true => answer.text.lines().next().unwrap_or_default().to_owned(),
+            false => answer.result().to_string(),
+        };
+        if said != expected.trim_end() {
+            faults.push(format!("{source}#=> {said}"));
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n---\n"));
+}

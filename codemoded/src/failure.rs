@@ -8,8 +8,8 @@ use crate::limits::Limit;
 pub enum Failure {
     /// No subject.
     Unauthenticated,
-    /// Unknown, disabled, or not for this subject.
-    NotFound,
+    /// Unknown, disabled, or not for this subject; with the nearest name that is there for it.
+    NotFound { near: Option<String> },
     /// Parse, resolve, entry point, run-time error, or an unsupported result.
     InvalidProgram(String),
     /// A call whose arguments do not bind.

@@ -98,11 +98,26 @@ impl Generation {
 
     /// What `describe_api` answers for a subject.
     pub async fn describe(&self, subject: &Subject, name: &str) -> Result<Description, Failure> {
-        let capability = self.catalog.get(name).ok_or(Failure::NotFound)?;
-        match self.shows(subject, capability).await {
-            true => self.catalog.describe(name).ok_or(Failure::NotFound),
-            false => Err(Failure::NotFound),
+        let found = match self.catalog.get(name) {
+            Some(capability) if self.shows(subject, capability).await => self.catalog.describe(name),
+            Some(_) | None => None,
+        };
+        match found {
+            Some(description) => Ok(description),
+            None => Err(Failure::NotFound { near: self.near(subject, name).await }),
         }
+    }
+
+    /// The nearest name that is there for a subject, as if the others did not exist.
+    async fn near(&self, subject: &Subject, name: &str) -> Option<String> {
+        let mut near = self.catalog.near(name);
+        if self.policy.discovers() {
+            let asked = near.iter().map(|each| Asked::from(&***each)).collect();
+            let shown = self.policy.visible(subject, asked, self.discovery_deadline()).await;
+            let mut shown = shown.into_iter();
+            near.retain(|_| shown.next().unwrap_or(false));
+        }
+        near.first().map(|nearest| nearest.name.as_str().to_owned())
     }
 
     /// Whether a capability is there for a subject.

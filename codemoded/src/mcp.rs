@@ -32,7 +32,8 @@ const CUT: &str = "...";
 pub fn text(failure: &Failure) -> String {
     match failure {
         Failure::Unauthenticated => "unauthenticated".to_owned(),
-        Failure::NotFound => "capability not found".to_owned(),
+        Failure::NotFound { near: None } => "capability not found".to_owned(),
+        Failure::NotFound { near: Some(near) } => format!("capability not found; did you mean `{near}`?"),
         Failure::InvalidProgram(detail) => format!("invalid program: {}", printable(detail, MAX_TEXT_BYTES)),
         Failure::InvalidArguments(detail) => {
             format!("invalid capability arguments: {}", printable(detail, MAX_TEXT_BYTES))

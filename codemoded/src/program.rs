@@ -8,6 +8,7 @@ mod context;
 mod dialect;
 mod fault;
 mod format;
+mod fstring;
 mod globals;
 mod hints;
 mod json;
@@ -17,6 +18,7 @@ mod namespace;
 mod native;
 mod rewrite;
 mod sight;
+mod spec;
 mod text;
 mod value;
 

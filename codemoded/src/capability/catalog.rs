@@ -191,6 +191,22 @@ impl Catalog {
         self.entry(name).map(|entry| &entry.capability)
     }
 
+    /// The enabled capabilities that a misspelt name may mean, the nearest first.
+    pub fn near(&self, name: &str) -> Vec<&Arc<Capability>> {
+        /// Nobody misspells a name as a text of this length.
+        const MAX_MISSPELT: usize = 200;
+        if name.len() > MAX_MISSPELT {
+            return Vec::new();
+        }
+        // A slip or two, more in a long name: what is further off is another capability.
+        let bound = 1 + name.chars().count() / 10;
+        let capabilities = self.entries.iter().map(|entry| &entry.capability);
+        let mut near: Vec<_> =
+            capabilities.filter_map(|each| Some((nearest::distance(name, each.name.as_str(), bound)?, each))).collect();
+        near.sort_by_key(|(distance, _)| *distance);
+        near.into_iter().map(|(_, capability)| capability).collect()
+    }
+
     /// The enabled capability of exactly this ID.
     pub fn by_id(&self, id: &str) -> Option<&Arc<Capability>> {
         let capability_at = |place: u32| self.entries.get(place as usize).map(|entry| &entry.capability);

@@ -34,7 +34,7 @@ use std::sync::OnceLock;
 use serde_json::Value as Text;
 
 pub(in crate::capability) use diagnostic::is_identifier;
-pub use diagnostic::{Diagnostic, Problem, Side, Step};
+pub use diagnostic::{Diagnostic, Guess, Problem, Side, Step};
 pub use fault::SchemaFault;
 pub use field::Field;
 pub use node::Types;

@@ -89,8 +89,11 @@ pub(super) async fn eval(
     arguments: &[String],
 ) -> Result<String, CommandError> {
     let generation = daemon.current.get();
-    let capability =
-        generation.catalog.get(name).ok_or(Failure::NotFound).map_err(|failure| super::failed(&failure))?;
+    let capability = generation
+        .catalog
+        .get(name)
+        .ok_or(Failure::NotFound { near: None })
+        .map_err(|failure| super::failed(&failure))?;
     let arguments = bound(capability, arguments)?;
     let shown = generation.shows(&subject, capability).await;
     let question = Question { subject, capability: Asked::from(&**capability), arguments: Arc::new(arguments) };

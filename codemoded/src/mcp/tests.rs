@@ -24,7 +24,9 @@ fn check(failure: Failure, expected: &str) {
 #[test]
 fn every_failure_has_its_text() {
     check(Failure::Unauthenticated, "unauthenticated");
-    check(Failure::NotFound, "capability not found");
+    check(Failure::NotFound { near: None }, "capability not found");
+    let near = Some("mail.list".to_owned());
+    check(Failure::NotFound { near }, "capability not found; did you mean `mail.list`?");
     check(Failure::InvalidProgram("<codemode>:1:2: x".into()), "invalid program: <codemode>:1:2: x");
     check(Failure::InvalidArguments("a".into()), "invalid capability arguments: a");
     check(Failure::Denied(None), "permission denied");

@@ -209,11 +209,13 @@ keys) is the only thing that leaves; `print` is discarded, an assignment returns
 - The result budget is small: filter or summarise inside the program.
 - Call capabilities with keyword arguments only: `records.lookup(key=\"a\")`. Only `main` and what it calls may do so, \
 the top level may not.
-- Starlark is a Python subset: no while, import, try, class, `**`, generator expressions; no clock, randomness, files \
-or network but through capabilities. Use `for i in range(n)`, comprehensions, lambda, nested def.
+- Starlark is a Python subset: no while, import, try, class, `is`, `a < b < c`, power `**`, generator expressions; no \
+clock, randomness, files or network but through capabilities. Use `for i in range(n)`, comprehensions, lambda.
 - Available beyond the basics: `sum`, `json.decode`, `json.encode`, `math`, f-strings, `set`, `map`, `filter`.
-- Each run starts empty: nothing is kept from an earlier one. A failed call ends the run; an error says which calls \
-had been made, so do not repeat those blindly.
+- A failed call ends the run, unless asked for: `r = attempt(records.lookup, key=\"a\")`; several at once: \
+`rs = parallel([call(records.lookup, key=k) for k in keys])`. Each has `r.ok`, `r.value`, `r.error.message`.
+- Each run starts empty: nothing is kept from an earlier one. An error says which calls had been made, so do not \
+repeat those blindly.
 
 Example:
 def main():

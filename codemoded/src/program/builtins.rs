@@ -5,6 +5,7 @@ use num_traits::{Signed, ToPrimitive};
 use starlark::ErrorKind;
 use starlark::collections::SmallMap;
 use starlark::environment::GlobalsBuilder;
+use starlark::eval::Evaluator;
 use starlark::starlark_module;
 use starlark::values::none::NoneType;
 use starlark::values::string::StarlarkStr;
@@ -12,8 +13,10 @@ use starlark::values::tuple::UnpackTuple;
 use starlark::values::typing::{StarlarkIter, StarlarkNever};
 use starlark::values::{Heap, UnpackValue, Value, ValueOfUnchecked};
 
+use super::context::Context;
 use super::format::interpolate;
 use super::methods::mended;
+use super::spec::Spec;
 use super::text::{repr_of, str_of};
 
 /// What `<<` is rewritten to, for the interpreter's own wraps at 32 bits.
@@ -24,6 +27,8 @@ pub(super) const PERCENT: &str = "__percent__";
 pub(super) const SHOWN: &str = "__shown__";
 /// The same for what an f-string prints with `!r`.
 pub(super) const SHOWN_AS_WRITTEN: &str = "__shown_as_written__";
+/// Wraps what an f-string prints in a format of its own; the second argument is the format's number in the source.
+pub(super) const FORMATTED: &str = "__formatted__";
 /// What the methods are rewritten to that the interpreter gets wrong.
 pub(super) const ATTRIBUTE: &str = "__attribute__";
 
@@ -118,12 +123,49 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         Ok(repr_of(x, heap))
     }
 
+    fn __formatted__<'v>(
+        #[starlark(require = pos)] x: Value<'v>,
+        #[starlark(require = pos)] number: u32,
+        evaluator: &mut Evaluator<'v, '_, '_>,
+    ) -> starlark::Result<String> {
+        let written = Context::of(evaluator)?.spec(number as usize).unwrap_or_default();
+        let formatted = Spec::read(written).and_then(|spec| spec.apply(x, written, evaluator.heap()));
+        formatted.map_err(starlark::Error::new_value)
+    }
+
     fn __attribute__<'v>(
         #[starlark(require = pos)] of: Value<'v>,
         #[starlark(require = pos)] name: &str,
         heap: Heap<'v>,
     ) -> starlark::Result<Value<'v>> {
         mended(of, name, heap).map_or_else(|| of.get_attr_error(name, heap), Ok)
+    }
+
+    fn hasattr<'v>(
+        #[starlark(require = pos)] x: Value<'v>,
+        #[starlark(require = pos)] name: &str,
+        heap: Heap<'v>,
+    ) -> starlark::Result<bool> {
+        Ok(mended(x, name, heap).is_some() || x.has_attr(name, heap))
+    }
+
+    /// `None` for the function keeps what is true, as in Python.
+    fn filter<'v>(
+        #[starlark(require = pos)] function: Value<'v>,
+        #[starlark(require = pos)] items: ValueOfUnchecked<'v, StarlarkIter<Value<'v>>>,
+        evaluator: &mut Evaluator<'v, '_, '_>,
+    ) -> starlark::Result<Vec<Value<'v>>> {
+        let mut kept = Vec::new();
+        for item in items.get().iterate(evaluator.heap())? {
+            let is_kept = match function.is_none() {
+                true => item.to_bool(),
+                false => evaluator.eval_function(function, &[item], &[])?.to_bool(),
+            };
+            if is_kept {
+                kept.push(item);
+            }
+        }
+        Ok(kept)
     }
 
     fn getattr<'v>(

@@ -9,6 +9,7 @@ use starlark_syntax::syntax::ast::{AstStmt, Stmt};
 use super::builtins::{PERCENT, SHIFT_LEFT};
 use super::dialect::DIALECT;
 use super::fault::{SOURCE_NAME, invalid_program, no_main};
+use super::fstring;
 use super::hints::{explained, explained_at};
 use super::rewrite::{Place, Source};
 use crate::worker::protocol::Claim;
@@ -31,8 +32,12 @@ pub(super) struct Checked {
 
 /// Parses a program.
 pub(super) fn parse(written: &str) -> Result<Parsed, Claim> {
-    let source = Source::plain(written);
-    let ast = parse_text(written.to_owned(), &source)?;
+    let covered = fstring::cover(written).map_err(|(at, failure)| {
+        let place = Source::plain(written, Vec::new()).place_at(at);
+        invalid_program(place, &failure.to_string())
+    })?;
+    let source = Source::plain(written, covered.fields);
+    let ast = parse_text(covered.text, &source)?;
     let main = match entry_point(ast.statement()) {
         EntryPoint::Sound(span) => source.place(span),
         EntryPoint::Missing => return Err(no_main()),
@@ -47,8 +52,8 @@ impl Parsed {
     /// Rewrites what the interpreter would compute wrongly; `is_root` tells the names under which capabilities live.
     pub(super) fn rewrite(self, is_root: &dyn Fn(&str) -> bool) -> Result<Checked, Claim> {
         let Self { ast, source: plain, main } = self;
-        let source = Source::plan(plain.written(), &ast, is_root)
-            .map_err(|refused| invalid_program(plain.place(refused.span), refused.mend))?;
+        let source =
+            plain.plan(&ast, is_root).map_err(|refused| invalid_program(plain.place(refused.span), refused.mend))?;
         let mut ast = if source.is_edited() { parse_text(source.edited(), &source)? } else { ast };
         ast.replace_binary_operators(&HashMap::from([
             ("<<".to_owned(), SHIFT_LEFT.to_owned()),

@@ -83,6 +83,11 @@ impl Context {
         let _ = self.source.set(source);
     }
 
+    /// The format specification that an f-string of the program knows by this number.
+    pub(super) fn spec(&self, number: usize) -> Option<&str> {
+        self.source.get()?.spec(number)
+    }
+
     pub(super) fn place(&self, span: Option<&FileSpan>) -> Place {
         span.zip(self.source.get()).map_or(Place::START, |(span, source)| source.place(span.span))
     }

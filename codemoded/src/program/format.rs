@@ -2,14 +2,15 @@
 //! interpolation and `string·format`).
 
 use num_bigint::BigInt;
-use num_traits::{FromPrimitive, Signed};
+use num_traits::FromPrimitive;
 use starlark::collections::SmallMap;
 use starlark::values::dict::DictRef;
 use starlark::values::float::UnpackFloat;
 use starlark::values::tuple::TupleRef;
 use starlark::values::{Heap, StringValue, UnpackValue, Value};
 
-use super::text::{float_text, pythonic, repr_of, str_of};
+use super::spec::{Align, Sign, Spec, SpecFailure, pad, size};
+use super::text::{float_text, repr_of, str_of};
 
 /// A format that cannot be carried out.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -20,11 +21,10 @@ pub(super) enum FormatFailure {
     TooMany,
     #[error("incomplete format: a single % must be written %%")]
     Incomplete,
-    #[error(
-        "unsupported format %{0}; there is %s, %r, %d, %x, %o, %c, %e, %f and %g, without widths and precisions: \
-             round first, `math.round(x * 100) / 100`, and pad with `\" \" * n`"
-    )]
+    #[error("unsupported format %{0}; there is %s, %r, %d, %x, %X, %o, %c, %e, %f and %g, with widths and precisions")]
     Verb(char),
+    #[error("a width or precision of `*` is not supported; write the number, or `s.ljust(width)`")]
+    Star,
     #[error("unsupported format %(; names stand in braces: `\"{{name}}\".format(**d)`")]
     Named,
     #[error("%{verb} needs {needs}, not {given}")]
@@ -33,8 +33,6 @@ pub(super) enum FormatFailure {
     LoneClose,
     #[error("unmatched '{{' in format; write '{{{{' for one brace")]
     LoneOpen,
-    #[error("format: nested replacement fields are not supported: unmatched '{{'")]
-    Nested,
     #[error("format: cannot mix manual and automatic field numbering")]
     Mixed,
     #[error("format: tuple index out of range: not enough parameters for `{{{0}}}`")]
@@ -43,10 +41,8 @@ pub(super) enum FormatFailure {
     NoName(String),
     #[error("format: invalid character in `{{{0}}}`: attributes and indices are not supported; pass the value itself")]
     Compound(String),
-    #[error(
-        "format spec features are not supported: `:{0}`; round first, `math.round(x * 100) / 100`, and pad with `\" \" * n`"
-    )]
-    Spec(String),
+    #[error(transparent)]
+    Spec(#[from] SpecFailure),
     #[error("format: unknown conversion `!{0}`; there are `!s` and `!r`")]
     Conversion(String),
 }
@@ -59,63 +55,95 @@ pub(super) fn interpolate<'v>(format: &str, argument: Value<'v>, heap: Heap<'v>)
     let mut rest = format;
     while let Some((literal, after)) = rest.split_once('%') {
         out.push_str(literal);
+        let end = after.find(|c: char| !"-+ #.0123456789".contains(c)).ok_or(FormatFailure::Incomplete)?;
+        let (directive, after) = after.split_at(end);
         let mut chars = after.chars();
         let verb = chars.next().ok_or(FormatFailure::Incomplete)?;
         rest = chars.as_str();
-        if verb == '%' {
+        if verb == '%' && directive.is_empty() {
             out.push('%');
             continue;
         }
-        out.push_str(&formatted(verb, *arguments.next().ok_or(FormatFailure::TooFew)?, heap)?);
+        let spec = directed(directive)?;
+        out.push_str(&formatted(verb, &spec, *arguments.next().ok_or(FormatFailure::TooFew)?, heap)?);
     }
     out.push_str(rest);
     let takes_none = DictRef::from_value(argument).is_some();
     if arguments.next().is_some() && !takes_none { Err(FormatFailure::TooMany) } else { Ok(out) }
 }
 
-fn formatted<'v>(verb: char, value: Value<'v>, heap: Heap<'v>) -> Result<String, FormatFailure> {
+/// What stands between `%` and the letter: flags, width and precision.
+fn directed(directive: &str) -> Result<Spec, FormatFailure> {
+    let mut spec = Spec { align: Some(Align::Right), ..Spec::default() };
+    let chars: Vec<char> = directive.chars().collect();
+    let flags = chars.iter().take_while(|flag| "-+ #0".contains(**flag)).count();
+    let (flags, mut rest) = chars.split_at(flags);
+    for flag in flags {
+        match flag {
+            '#' => spec.alternate = true,
+            '+' => spec.sign = Sign::Plus,
+            ' ' if spec.sign == Sign::Nothing => spec.sign = Sign::Space,
+            '-' => spec.align = Some(Align::Left),
+            '0' if spec.align != Some(Align::Left) => (spec.fill, spec.align) = (Some('0'), Some(Align::AfterSign)),
+            _ => {}
+        }
+    }
+    if spec.align == Some(Align::Left) {
+        spec.fill = None;
+    }
+    spec.width = size(&mut rest)?.unwrap_or_default();
+    if let ['.', tail @ ..] = rest {
+        rest = tail;
+        // A lone point is a precision of nothing.
+        spec.precision = Some(size(&mut rest)?.unwrap_or_default());
+    }
+    if rest.is_empty() { Ok(spec) } else { Err(FormatFailure::Incomplete) }
+}
+
+fn formatted<'v>(verb: char, spec: &Spec, value: Value<'v>, heap: Heap<'v>) -> Result<String, FormatFailure> {
     let fail = |needs| Err(FormatFailure::Type { verb, needs, given: value.get_type() });
+    let padded = |text: &str| {
+        let align = if spec.align == Some(Align::Left) { Align::Left } else { Align::Right };
+        let cut: String = text.chars().take(spec.precision.unwrap_or(usize::MAX)).collect();
+        Ok(pad(&cut, spec.width, ' ', align))
+    };
     match verb {
-        's' => Ok(str_of(value, heap)),
-        'r' => Ok(repr_of(value, heap)),
-        'd' | 'i' => match integer(value).or_else(|| BigInt::from_f64(float(value)?.trunc())) {
-            Some(integer) => Ok(integer.to_string()),
+        's' => padded(&str_of(value, heap)),
+        'r' => padded(&repr_of(value, heap)),
+        'd' | 'i' | 'u' => match integer(value).or_else(|| BigInt::from_f64(float(value)?.trunc())) {
+            Some(integer) => Ok(spec.whole(&integer, 'd')),
             None => fail("a finite number"),
         },
         'o' | 'x' | 'X' => match integer(value) {
-            Some(integer) => {
-                let sign = if integer.is_negative() { "-" } else { "" };
-                let digits = integer.abs();
-                Ok(match verb {
-                    'o' => format!("{sign}{digits:o}"),
-                    'x' => format!("{sign}{digits:x}"),
-                    _ => format!("{sign}{digits:X}"),
-                })
-            }
+            Some(integer) => Ok(spec.whole(&integer, verb)),
             None => fail("an integer"),
         },
         'c' => match (value.unpack_str(), integer(value).and_then(|code| char::from_u32(u32::try_from(code).ok()?))) {
-            (Some(text), _) if text.chars().count() == 1 => Ok(text.to_owned()),
-            (_, Some(character)) => Ok(character.to_string()),
+            (Some(text), _) if text.chars().count() == 1 => padded(text),
+            (_, Some(character)) => padded(&character.to_string()),
             (_, None) => fail("one character or its code"),
         },
         'e' | 'E' | 'f' | 'F' | 'g' | 'G' => match float(value) {
-            Some(float) => Ok(float_as(verb, float)),
+            Some(float) => Ok(float_as(verb, spec, float)),
             None => fail("a number"),
         },
         '(' => Err(FormatFailure::Named),
+        '*' => Err(FormatFailure::Star),
         other => Err(FormatFailure::Verb(other)),
     }
 }
 
-fn float_as(verb: char, float: f64) -> String {
-    let text = match verb.to_ascii_lowercase() {
-        _ if !float.is_finite() => float_text(float),
-        'f' => format!("{float:.6}"),
-        'e' => pythonic(&format!("{float:.6e}")),
-        _ => float_text(float),
-    };
-    if verb.is_ascii_uppercase() { text.to_uppercase() } else { text }
+/// `%g` without a precision prints what `str` does (Starlark specification), where Python cuts at six digits.
+fn float_as(verb: char, spec: &Spec, float: f64) -> String {
+    let shortest = matches!(verb, 'g' | 'G') && spec.precision.is_none() && !spec.alternate;
+    if shortest && spec.sign == Sign::Nothing && spec.align == Some(Align::Right) {
+        let text = float_text(float);
+        return pad(&if verb == 'G' { text.to_uppercase() } else { text }, spec.width, ' ', Align::Right);
+    }
+    if !float.is_finite() {
+        return pad(&float_text(float), spec.width, ' ', spec.align.unwrap_or(Align::Right));
+    }
+    spec.fraction(float, verb)
 }
 
 /// `template.format(*positional, **named)`.
@@ -139,6 +167,9 @@ pub(super) fn fill<'v>(
             rest = after;
         } else if let Some(after) = from.strip_prefix('{') {
             let (field, after) = after.split_once('}').ok_or(FormatFailure::LoneOpen)?;
+            if field.contains('{') {
+                return Err(SpecFailure::Nested.into());
+            }
             out.push_str(&fields.text(field)?);
             rest = after;
         } else {
@@ -162,20 +193,19 @@ struct Fields<'a, 'v> {
 
 impl<'v> Fields<'_, 'v> {
     fn text(&mut self, field: &str) -> Result<String, FormatFailure> {
-        if field.contains('{') {
-            return Err(FormatFailure::Nested);
-        }
-        let (field, spec) = field.split_once(':').unwrap_or((field, ""));
-        if !spec.is_empty() {
-            return Err(FormatFailure::Spec(spec.to_owned()));
-        }
-        let (name, conversion) = field.split_once('!').unwrap_or((field, "s"));
+        let (field, written) = field.split_once(':').unwrap_or((field, ""));
+        let (name, conversion) = match field.split_once('!') {
+            Some((name, conversion)) => (name, Some(conversion)),
+            None => (field, None),
+        };
         let value = self.value(name)?;
-        match conversion {
-            "s" => Ok(str_of(value, self.heap)),
-            "r" => Ok(repr_of(value, self.heap)),
-            other => Err(FormatFailure::Conversion(other.to_owned())),
-        }
+        let value = match conversion {
+            None => value,
+            Some("s") => self.heap.alloc(str_of(value, self.heap)),
+            Some("r") => self.heap.alloc(repr_of(value, self.heap)),
+            Some(other) => return Err(FormatFailure::Conversion(other.to_owned())),
+        };
+        Ok(Spec::read(written)?.apply(value, written, self.heap)?)
     }
 
     fn value(&mut self, name: &str) -> Result<Value<'v>, FormatFailure> {

@@ -17,17 +17,22 @@ pub(super) fn explained(message: &str) -> String {
 pub(super) fn explained_at(message: &str, before: &str, at: &str) -> String {
     let message = message.strip_prefix("Parse error: ").unwrap_or(message);
     let guessless = message.split_once(", did you mean").map_or(message, |(about, _)| about);
+    let spelling = SPELLINGS.iter().find(|(stands, text, _)| match stands {
+        Stands::Before => before.ends_with(text),
+        Stands::At => at.starts_with(text),
+    });
+    let spelling = spelling.map(|(_, _, substitute)| *substitute);
+    // A word of the language may be what an argument is called.
+    if let Some(substitute) = spelling.filter(|_| message.contains("reserved keyword")) {
+        return format!("{message}; {substitute}");
+    }
     let known = name_in(message).and_then(substitute).or_else(|| attribute_in(message, at));
     if let Some(substitute) = known {
         // The interpreter's own guess at a near name would only distract from the substitute.
         return format!("{guessless}; {substitute}");
     }
-    let spelling = SPELLINGS.iter().find(|(stands, text, _)| match stands {
-        Stands::Before => before.ends_with(text),
-        Stands::At => at.starts_with(text),
-    });
     let form = || FORMS.iter().find(|(wording, _)| message.contains(wording)).map(|(_, substitute)| *substitute);
-    match spelling.map(|(_, _, substitute)| *substitute).or_else(form) {
+    match spelling.or_else(form) {
         Some(substitute) => format!("{}; {substitute}", message.trim_end_matches('.')),
         None => message.to_owned(),
     }
@@ -53,6 +58,9 @@ fn attribute_in(message: &str, at: &str) -> Option<&'static str> {
         (names.next()?, names.next()?)
     } else if message.contains("is not available on the type") {
         let attribute = names.next()?;
+        (names.next()?, attribute)
+    } else if message.starts_with("Operation `.") {
+        let attribute = names.next()?.trim_start_matches('.');
         (names.next()?, attribute)
     } else {
         return None;

@@ -9,7 +9,8 @@ use starlark::syntax::AstModule;
 use starlark_syntax::syntax::ast::{AssignOp, AssignTarget, AstAssignTarget, AstExpr, AstStmt, BinOp, Expr, Stmt};
 use starlark_syntax::syntax::uniplate::Visit;
 
-use super::builtins::{ATTRIBUTE, PERCENT, SHIFT_LEFT, SHOWN, SHOWN_AS_WRITTEN};
+use super::builtins::{ATTRIBUTE, FORMATTED, PERCENT, SHIFT_LEFT, SHOWN, SHOWN_AS_WRITTEN};
+use super::fstring::Field;
 use super::methods::MENDED;
 
 /// The functions that Python has for types, and this language for conversions.
@@ -34,6 +35,8 @@ pub(super) struct Source {
     written: String,
     /// In ascending order of place.
     edits: Vec<Edit>,
+    /// The format specifications of its f-strings.
+    fields: Vec<Field>,
 }
 
 /// An augmented assignment that cannot be rewritten without evaluating its target twice, or a test that is never true.
@@ -57,24 +60,26 @@ impl Place {
 
 impl Source {
     /// A source that needs no edit.
-    pub(super) fn plain(written: &str) -> Self {
-        Self { written: written.to_owned(), edits: Vec::new() }
+    pub(super) fn plain(written: &str, fields: Vec<Field>) -> Self {
+        Self { written: written.to_owned(), edits: Vec::new(), fields }
     }
 
     /// Finds what must be edited; `is_root` tells the names under which capabilities live.
-    pub(super) fn plan(written: &str, ast: &AstModule, is_root: &dyn Fn(&str) -> bool) -> Result<Self, Refused> {
-        let mut planner = Planner { written, edits: Vec::new(), refused: None, is_root };
+    pub(super) fn plan(&self, ast: &AstModule, is_root: &dyn Fn(&str) -> bool) -> Result<Self, Refused> {
+        let Self { written, fields, .. } = self;
+        let mut planner = Planner { written, fields, edits: Vec::new(), refused: None, is_root };
         planner.statement(ast.statement());
-        planner.edits.sort_by_key(|edit| edit.start);
-        match planner.refused {
+        let Planner { mut edits, refused, .. } = planner;
+        edits.sort_by_key(|edit| edit.start);
+        match refused {
             Some(refused) => Err(refused),
-            None => Ok(Self { written: written.to_owned(), edits: planner.edits }),
+            None => Ok(Self { written: written.clone(), edits, fields: fields.clone() }),
         }
     }
 
-    /// What the author wrote.
-    pub(super) fn written(&self) -> &str {
-        &self.written
+    /// The format specification that a rewritten f-string knows by this number.
+    pub(super) fn spec(&self, number: usize) -> Option<&str> {
+        self.fields.get(number).map(|field| field.spec.as_str())
     }
 
     pub(super) fn is_edited(&self) -> bool {
@@ -102,7 +107,12 @@ impl Source {
 
     /// Where the author wrote what a span of the edited text stands for.
     pub(super) fn place(&self, span: Span) -> Place {
-        let (before, _) = self.around(span);
+        self.place_at(self.written_offset(span.begin().get() as usize))
+    }
+
+    /// The place of a byte that the author wrote.
+    pub(super) fn place_at(&self, offset: usize) -> Place {
+        let (before, _) = self.written.split_at_checked(offset).unwrap_or((&self.written, ""));
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
         let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
         Place { line, column: before.get(line_start..).unwrap_or_default().chars().count() + 1 }
@@ -129,6 +139,7 @@ impl Source {
 
 struct Planner<'a> {
     written: &'a str,
+    fields: &'a [Field],
     edits: Vec<Edit>,
     refused: Option<Refused>,
     is_root: &'a dyn Fn(&str) -> bool,
@@ -204,18 +215,37 @@ impl Planner<'_> {
     /// One part of an f-string: what prints it is ours, and it prints a text.
     fn shown(&mut self, part: &AstExpr) {
         let end = part.span.end().get() as usize;
-        let rest = self.written.get(end..).unwrap_or_default();
-        let conversion = rest.trim_start_matches([' ', ')']);
-        let is_repr = conversion.starts_with("!r");
-        let function = if is_repr { SHOWN_AS_WRITTEN } else { SHOWN };
+        let conversion = end + self.blank(end, &[' ', ')']);
+        let rest = self.written.get(conversion..).unwrap_or_default();
+        let (is_repr, is_str) = (rest.starts_with("!r"), rest.starts_with("!s"));
+        let behind = if is_repr || is_str { conversion + 2 } else { conversion };
+        let colon = behind + self.blank(behind, &[' ']);
+        let field = self.fields.iter().position(|field| field.place.start == colon);
+        let function = match (is_repr, field) {
+            (true, _) => SHOWN_AS_WRITTEN,
+            // A number is formatted as one.
+            (false, Some(_)) if !is_str => "",
+            (false, Some(_) | None) => SHOWN,
+        };
         // The brackets of a tuple are not in its span.
         let (open, close) = if matches!(part.node, Expr::Tuple(_)) { ("((", "))") } else { ("(", ")") };
-        let conversion = end + rest.len() - conversion.len();
-        self.edit(part.span.begin(), part.span.begin(), format!("{function}{open}"));
-        self.edit(part.span.end(), part.span.end(), close.to_owned());
-        if is_repr {
-            self.edits.push(Edit { start: conversion, end: conversion + 2, text: String::new() });
+        let (format, number) = match field {
+            Some(number) => (format!("{FORMATTED}("), format!(", {number})")),
+            None => (String::new(), String::new()),
+        };
+        self.edit(part.span.begin(), part.span.begin(), format!("{format}{function}{open}"));
+        self.edit(part.span.end(), part.span.end(), format!("{close}{number}"));
+        match field.and_then(|number| self.fields.get(number)) {
+            Some(field) => self.edits.push(Edit { start: conversion, end: field.place.end, text: String::new() }),
+            None if is_repr => self.edits.push(Edit { start: conversion, end: conversion + 2, text: String::new() }),
+            None => {}
         }
+    }
+
+    /// How many of these stand there.
+    fn blank(&self, at: usize, characters: &[char]) -> usize {
+        let rest = self.written.get(at..).unwrap_or_default();
+        rest.len() - rest.trim_start_matches(characters).len()
     }
 
     /// `receiver.name` becomes a call that finds the attribute.

@@ -68,7 +68,7 @@ impl Call<'_> {
         let limits = &self.caller.generation.limits;
         // What is not there for the subject is asked nothing else: an answer about its arguments would describe it.
         if !self.caller.generation.shows(self.caller.subject, &self.capability).await {
-            return Err(Failure::NotFound.into());
+            return Err(Failure::NotFound { near: None }.into());
         }
         let bound = self.bind(arguments, limits).await?;
         recording.bound(|| Value::Map(bound.clone()).to_json());
@@ -225,7 +225,7 @@ fn catchable(fault: Fault, capability: &Capability) -> Refusal {
             (FailureCode::CapabilityFailed, repeatable, message.unwrap_or_else(|| "capability failed".to_owned()))
         }
         Failure::Unauthenticated
-        | Failure::NotFound
+        | Failure::NotFound { .. }
         | Failure::InvalidProgram(_)
         | Failure::Policy
         | Failure::Limit(_)

@@ -239,7 +239,7 @@ impl From<&Failure> for Outcome {
     fn from(failure: &Failure) -> Self {
         match failure {
             Failure::Unauthenticated => Self::Unauthenticated,
-            Failure::NotFound => Self::NotFound,
+            Failure::NotFound { .. } => Self::NotFound,
             Failure::InvalidProgram(_) => Self::InvalidProgram,
             Failure::InvalidArguments(_) => Self::InvalidArguments,
             Failure::Denied(_) => Self::Denied,

@@ -9,7 +9,7 @@ use indexmap::IndexSet;
 use serde_json::Value as Text;
 
 use super::bind::Binder;
-use super::diagnostic::{Diagnostic, Problem, Side, Step, nearest};
+use super::diagnostic::{Diagnostic, Guess, Problem, Side, Step};
 use super::fault::SchemaFault;
 use super::node::NodeId;
 use super::partial::{Members, Partial};
@@ -108,8 +108,8 @@ impl Names {
         match names.find(|name| !self.open && !self.known.contains(*name)) {
             None => Ok(()),
             Some(name) => {
-                let near = nearest(name, self.known.iter().map(String::as_str)).map(str::to_owned);
-                Err(Diagnostic::argument(Problem::Unknown { near }).inside(Step::Name(name.clone())))
+                let guess = Guess::at(name, self.known.iter().map(String::as_str));
+                Err(Diagnostic::argument(Problem::Unknown(guess)).inside(Step::Name(name.clone())))
             }
         }
     }

@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use super::Compiled;
 use super::choice;
-use super::diagnostic::{Diagnostic, Problem, Side, Step, nearest};
+use super::diagnostic::{Diagnostic, Guess, Problem, Side, Step};
 use super::node::{Extra, ListRules, MapRules, Node, NodeId, NumberRules, Property, TextRules, Types};
 use super::number::{Bound, equal, identity, is_multiple};
 use super::shape::literal;
@@ -223,9 +223,9 @@ impl<'s> Binder<'s> {
     }
 
     pub(super) fn unknown_member(&self, rules: &MapRules, name: &str) -> Diagnostic {
-        let near = nearest(name, rules.properties.keys().map(String::as_str)).map(str::to_owned);
+        let guess = Guess::at(name, rules.properties.keys().map(String::as_str));
         let step = if rules.properties.is_empty() { Step::Key } else { Step::Name };
-        self.fault(Problem::Unknown { near }).inside(step(name.to_owned()))
+        self.fault(Problem::Unknown(guess)).inside(step(name.to_owned()))
     }
 
     fn check_names(&self, rules: &MapRules, bound: &Map) -> Result<(), Diagnostic> {

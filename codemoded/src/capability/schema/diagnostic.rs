@@ -36,7 +36,7 @@ pub enum Problem {
     /// None of the expected types or values: `a string`, `None`, `"open"`.
     Type { expected: Vec<String> },
     /// No such property; the nearest declared one where there is one.
-    Unknown { near: Option<String> },
+    Unknown(Guess),
     /// A required property is absent.
     Missing,
     /// A dict with a key that is no string.
@@ -59,6 +59,25 @@ pub enum Problem {
     Ambiguous { alternatives: String },
     /// Checking it would take too long.
     TooComplex,
+}
+
+/// What may have been meant by a name that is not known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Guess {
+    Near(String),
+    /// Nothing is near; these are some of those known.
+    OneOf(Vec<String>),
+}
+
+impl Guess {
+    pub(super) fn at<'a>(name: &str, known: impl Iterator<Item = &'a str> + Clone) -> Self {
+        /// A long list teaches less than the description does.
+        const MOST_TOLD: usize = 12;
+        match nearest(name, known.clone()) {
+            Some(near) => Self::Near(near.to_owned()),
+            None => Self::OneOf(known.take(MOST_TOLD).map(str::to_owned).collect()),
+        }
+    }
 }
 
 impl Diagnostic {
@@ -139,11 +158,21 @@ impl fmt::Display for Diagnostic {
             Side::Output => "output field",
         };
         match &self.problem {
-            Problem::Unknown { near } => {
+            Problem::Unknown(guess) => {
                 write!(f, "unknown {noun} \"{path}\"")?;
-                match near {
-                    Some(near) => write!(f, "; did you mean \"{}\"?", self.beside(near)),
-                    None => Ok(()),
+                match guess {
+                    Guess::Near(near) => {
+                        write!(f, "; did you mean \"{}\"?", self.beside(near))?;
+                        match self.steps.len() == 1 && !is_identifier(near) {
+                            true => write!(f, " It is passed as `**{{\"{}\": x}}`", shown(near)),
+                            false => Ok(()),
+                        }
+                    }
+                    Guess::OneOf(known) if known.is_empty() => Ok(()),
+                    Guess::OneOf(known) => {
+                        let known: Vec<_> = known.iter().map(|name| format!("\"{}\"", shown(name))).collect();
+                        write!(f, "; there is {}", known.join(", "))
+                    }
                 }
             }
             Problem::Missing => write!(f, "missing required {noun} \"{path}\""),
@@ -187,7 +216,7 @@ impl fmt::Display for Predicate<'_> {
             }
             Problem::Ambiguous { alternatives } => write!(f, "must match only one of {alternatives}"),
             Problem::TooComplex => f.write_str("must be simpler: checking it takes too long"),
-            Problem::Unknown { .. } => f.write_str("is unknown"),
+            Problem::Unknown(_) => f.write_str("is unknown"),
             Problem::Missing => f.write_str("is missing"),
         }
     }

@@ -4,7 +4,7 @@
 use jsonschema::{Draft, PatternOptions, Registry, ValidationError, Validator};
 use serde_json::{Value as Text, json};
 
-use super::diagnostic::{Diagnostic, Problem, Side, Step};
+use super::diagnostic::{Diagnostic, Guess, Problem, Side, Step};
 use super::effort;
 use super::fault::SchemaFault;
 use super::scan::{Dialect, Scan, SourceId};
@@ -120,7 +120,7 @@ fn diagnostic(side: Side, value: &Value, error: &ValidationError<'_>) -> Diagnos
         }
         Kind::UnevaluatedProperties { unexpected } | Kind::AdditionalProperties { unexpected } => {
             steps.extend(unexpected.first().map(|name| Step::Name(name.clone())));
-            Problem::Unknown { near: None }
+            Problem::Unknown(Guess::OneOf(Vec::new()))
         }
         // Null beside a subschema was spelled as a choice: what matters is why the subschema does not fit.
         Kind::AnyOf { context } if wraps_null(context) => {

@@ -21,17 +21,14 @@ pub(super) const FORMS: [(&str, &str); 69] = [
     ),
     ("unexpected symbol ',', expected symbol ':'", "there are no set literals; write `set([a, b])`"),
     ("unexpected symbol '}', expected symbol ':'", "there are no set literals; write `set([a, b])`"),
-    (
-        "expected f-string expression end",
-        "f-strings take no format such as `:.2f` or `=`; round first, `math.round(x * 100) / 100`, and pad with `\" \" * n`",
-    ),
+    ("expected f-string expression end", "f-strings take no `=`; write the name, `f\"x={x}\"`"),
     ("unexpected string literal", "strings are joined with `+`; a quote inside a string is written `\\\"`"),
     ("unexpected symbol ':='", "there is no `:=`; assign on a line of its own"),
     ("invalid input `@`", "there are no decorators and no matrix product"),
     ("invalid input `!`", "write `not`"),
     ("invalid input `?`", "write `a if condition else b`, or `d.get(key)`"),
     ("invalid input `$`", "write `{x}` in an f-string"),
-    ("invalid input ```", "strings stand between `\"`; with values in them, `f\"{x}\"`"),
+    ("invalid input ```", "leave Markdown fences out; strings stand between `\"`; with values in them, `f\"{x}\"`"),
     ("unexpected symbol '&', expected expression", "write `and`"),
     ("unexpected symbol '|', expected expression", "write `or`"),
     ("unexpected symbol '//', expected expression", "comments start with `#`"),
@@ -53,13 +50,14 @@ pub(super) const FORMS: [(&str, &str); 69] = [
     ),
     ("expected keyword 'else'", "a conditional expression has both: `a if c else b`"),
     ("unexpected identifier '_", "numbers are written without `_`"),
-    ("comparisons are not associative", "write `a < b and b < c`"),
+    ("comparisons are not associative", "write `(a < b and b < c)`"),
     ("tabs are not allowed", "indent with spaces"),
     ("integer cannot have leading 0", "octal numbers start with `0o`"),
     ("invalid string escape sequence `u", "a character is written `\\uXXXX` or `\\UXXXXXXXX`; half of a pair is none"),
     (
         "referenced before assignment",
-        "a function cannot assign to a name outside it; pass it in and return it, or change a dict or list",
+        "a name that a function assigns is its own throughout, even where capabilities or a variable outside have it: \
+         call yours something else; a value from outside is passed in and returned, or kept in a dict or list",
     ),
     (
         "Operation `(iter)` not supported on type `string`",
@@ -71,7 +69,7 @@ pub(super) const FORMS: [(&str, &str); 69] = [
     ),
     ("Operation `(iter)` not supported on type `struct`", "its fields are read as `r.value`"),
     ("Operation `(iter)` not supported on type `int`", "loop over `range(n)`"),
-    ("not supported for types `struct` and", "the fields of a struct are read as `r.ok`, `r.value`, `r.error`"),
+    ("not supported for types `struct` and", "the fields of a struct are read as `r.ok`, `r.value`, `r.error.message`"),
     (
         "not supported for types `namespace` and `string`",
         "write the name: `records.lookup(…)`, or `getattr(records, name)`",
@@ -109,8 +107,14 @@ pub(super) const FORMS: [(&str, &str); 69] = [
     ("Immutable", "make a copy first: `list(x)` or `dict(d)`"),
 ];
 
+/// An argument whose name is one of the language's words.
+const RESERVED: &str = "an argument of a reserved name is passed as `**{\"from\": x}`";
+
 /// What stands right before or at the place of a parse error, and what to write instead.
-pub(super) const SPELLINGS: [(Stands, &str, &str); 12] = [
+pub(super) const SPELLINGS: [(Stands, &str, &str); 15] = [
+    (Stands::At, "from=", RESERVED),
+    (Stands::At, "from =", RESERVED),
+    (Stands::Before, "\"from\"", RESERVED),
     (Stands::Before, "++", "write `x += 1`"),
     (Stands::Before, "--", "write `x -= 1`"),
     (Stands::Before, "let ", "write `x = 1`, without `let`"),

@@ -75,7 +75,10 @@ fn paths_name_the_place() {
 #[test]
 fn unknown_names_suggest_the_nearest() {
     asks(json!({"ky": "a"}), r#"unknown argument "ky"; did you mean "key"?"#);
-    asks(json!({"zzzzzz": "a"}), r#"unknown argument "zzzzzz""#);
+    asks(
+        json!({"zzzzzz": "a"}),
+        r#"unknown argument "zzzzzz"; there is "key", "count", "ratio", "filter", "tags", "labels", "window", "note""#,
+    );
     asks(json!({"filter": {"ownr": "a"}}), r#"unknown argument "filter.ownr"; did you mean "filter.owner"?"#);
     binds(&request(), &json!({"note": null}), r#"missing required argument "key""#);
 }
