@@ -240,7 +240,7 @@ fn a_part_that_the_kernel_does_not_give_is_told_and_refused_where_it_is_required
             next_run_works(&daemon, part);
 
             let config = allow_all(&format!("[workers]\nstart = \"{how}\"\nsandbox = \"require\"\n"));
-            let refused = refusal_of(&intruder(), &config, |folder| {
+            let refused = refusal_of(&intruder(), &config, 78, |folder| {
                 fs::write(folder.join("intruder"), &orders).unwrap();
             });
             let text = format!("workers.sandbox: this system cannot confine workers as required: no {name}");

@@ -288,7 +288,7 @@ fn a_worker_that_is_never_ready_is_given_up() {
         ("wait".to_owned(), &["did not end within 5 seconds", "failed: the worker was not ready in time"]),
     ] {
         let orders = format!("say {said}");
-        let refused = refusal_of(&intruder(), &config("exec"), |folder| {
+        let refused = refusal_of(&intruder(), &config("exec"), 70, |folder| {
             fs::write(folder.join("intruder"), &orders).unwrap();
         });
         let is_cause = |cause: &&str| refused.contains(&format!("the probe run {cause}"));

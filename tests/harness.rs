@@ -370,9 +370,9 @@ pub(crate) fn run(arguments: &[&str], folder: &Path) -> (i32, String, String) {
     (done.status.code().unwrap_or(-1), text(done.stdout), text(done.stderr))
 }
 
-/// Why an executable does not start with this configuration.
+/// Why an executable does not start with this configuration; it ends with this code.
 #[track_caller]
-pub(crate) fn refusal_of(program: &Path, config: &str, prepare: impl FnOnce(&Path)) -> String {
+pub(crate) fn refusal_of(program: &Path, config: &str, code: i32, prepare: impl FnOnce(&Path)) -> String {
     let folder = tempfile::tempdir().unwrap();
     prepare(folder.path());
     let path = folder.path().join("codemode.toml");
@@ -380,7 +380,7 @@ pub(crate) fn refusal_of(program: &Path, config: &str, prepare: impl FnOnce(&Pat
     let mut command = Command::new(program);
     without_admin(&mut command, config);
     let done = command.arg("--config").arg(path).output().unwrap();
-    assert_eq!(done.status.code(), Some(78), "{done:?}");
+    assert_eq!(done.status.code(), Some(code), "{done:?}");
     String::from_utf8(done.stderr).unwrap()
 }
 

@@ -65,7 +65,7 @@ fn a_socket_that_is_left_over_is_replaced_and_one_in_use_is_not() {
     fs::write(folder.path().join("codemode.toml"), &config).unwrap();
     let _in_use = UnixListener::bind(folder.path().join("mcp.sock")).unwrap();
     let (code, _, err) = run(&["--config", "codemode.toml"], folder.path());
-    assert_eq!(code, 78, "{err}");
+    assert_eq!(code, 69, "{err}");
     assert!(err.contains("server.listen: nothing can be heard: cannot listen on `unix:"), "{err}");
     assert!(folder.path().join("mcp.sock").exists());
 }
@@ -122,6 +122,6 @@ fn without_a_socket_of_systemds_the_start_fails() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("codemode.toml"), config("listen = \"systemd\"", STATIC)).unwrap();
     let (code, _, err) = run(&["--config", "codemode.toml"], folder.path());
-    assert_eq!(code, 78, "{err}");
+    assert_eq!(code, 69, "{err}");
     assert!(err.contains("systemd hands over 0 sockets"), "{err}");
 }
