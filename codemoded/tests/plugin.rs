@@ -131,7 +131,7 @@ fn a_start_that_hangs_is_given_up() {
 
 #[test]
 fn wrong_settings_are_told_with_their_keys_and_without_their_values() {
-    let known = "it is unknown; known are `start`, `record`, `unhealthy`";
+    let known = "it is unknown; known are `start`, `record`, `unhealthy`, `marker`";
     check_refused(
         &faulty(),
         json!({"recrod": "secret", "unhealthy": "secret"}),
