@@ -97,6 +97,13 @@ pub(crate) fn main_of(daemon: &Daemon, subject: &str, source: &str) -> Answer {
     daemon.call("execute", json!({ "source": source }), &headers)
 }
 
+/// The same with further headers.
+#[track_caller]
+pub(crate) fn by_header_traced(daemon: &Daemon, subject: &str, source: &str, more: &[(&str, &str)]) -> Answer {
+    let headers = [&[("x-user", subject), ("x-codemode-secret", SECRET)], more].concat();
+    daemon.call("execute", json!({ "source": source }), &headers)
+}
+
 /// The header lines of a subject of [`by_header`].
 pub(crate) fn by_hand(subject: &str) -> String {
     format!("x-user: {subject}\r\nx-codemode-secret: {SECRET}\r\n")

@@ -1,8 +1,13 @@
 //! What the log says: one line for each failed run, with all that is known of the cause.
 
 use std::fs;
+use std::io::Read as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::process::Command;
 
-use crate::harness::{Answer, Daemon, allow_all, faulty, until};
+use serde_json::{Value, json};
+
+use crate::harness::{Answer, Daemon, allow_all, executable, faulty, run, until};
 
 const RULES: &str = r#"package p
 
@@ -61,6 +66,58 @@ fn a_failed_run_is_one_line_with_the_full_cause() {
 }
 
 #[test]
+fn a_machine_reads_one_object_a_line() {
+    let daemon = Daemon::start(&allow_all(&format!("[log]\nformat = \"json\"\n{}", faulty())));
+    let answer = daemon.main("faulty.fail(message = \"a\\nb\")");
+    let lines = lines_of(&daemon, &answer);
+    let [line] = &*lines else { panic!("{lines:#?}") };
+    let line: Value = serde_json::from_str(line).unwrap();
+    assert_eq!((&line["level"], &line["message"]), (&json!("ERROR"), &json!("run failed")));
+    assert_eq!(line["span"]["run"], answer.meta["codemoded/run"]);
+    assert_eq!(line["cause"], "faulty.fail of `faulty`: the handler failed: a\nb");
+    assert!(line["timestamp"].is_string());
+    assert!(daemon.log().lines().all(|line| serde_json::from_str::<Value>(line).is_ok()), "{}", daemon.log());
+}
+
+#[test]
+fn the_journal_notes_the_time_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("codemode.toml"), allow_all("")).unwrap();
+    fs::write(folder.path().join("p.star"), "def main():\n    return 1 // 0\n").unwrap();
+    let said = |is_journal: bool| {
+        let (mut reader, writer) = std::io::pipe().unwrap();
+        let pipe = std::fs::File::from(std::os::fd::OwnedFd::from(writer.try_clone().unwrap())).metadata().unwrap();
+        let stream = format!("{}:{}", pipe.dev(), if is_journal { pipe.ino() } else { 1 });
+        let mut command = Command::new(executable());
+        command.args(["run", "p.star"]).current_dir(folder.path()).env("JOURNAL_STREAM", stream).stderr(writer);
+        command.status().unwrap();
+        drop(command);
+        let mut text = String::new();
+        reader.read_to_string(&mut text).unwrap();
+        text.lines().find(|line| line.contains("run failed")).unwrap().to_owned()
+    };
+    assert!(said(false).starts_with("20"), "{}", said(false));
+    assert!(said(true).trim_start().starts_with("INFO "), "{}", said(true));
+}
+
+#[test]
+fn levels_are_the_configurations_and_the_flag_goes_before_them() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("p.star"), "def main():\n    return 1 // 0\n").unwrap();
+    let says = |level: &str, flags: &[&str]| {
+        fs::write(folder.path().join("codemode.toml"), allow_all(&format!("[log]\nlevel = \"{level}\"\n"))).unwrap();
+        let (_, _, errors) = run(&[&["run", "p.star"], flags].concat(), folder.path());
+        errors.contains("run failed")
+    };
+    assert!(says("info", &[]) && says("warn,codemoded::run=info", &[]));
+    assert!(!says("warn", &[]) && !says("info,codemoded::run=error", &[]) && !says("off", &[]));
+    assert!(says("off", &["--log", "info"]) && !says("info", &["--log", "warn"]));
+    fs::write(folder.path().join("codemode.toml"), allow_all("[log]\nlevel = \"loud\"\n")).unwrap();
+    let (code, _, errors) = run(&["check"], folder.path());
+    assert!(code == 78 && errors.contains("log.level: `loud`") && errors.contains("is no level"), "{errors}");
+}
+
+#[test]
 fn wrong_output_is_told_to_the_author_with_its_path() {
     let daemon = ruled();
     let lines = lines_of(&daemon, &daemon.main("faulty.wrong_type()"));
@@ -77,7 +134,7 @@ fn a_worker_that_is_killed_is_one_line_that_names_the_signal() {
         let run = scope.spawn(|| daemon.main("faulty.note(text = \"in\")\nfaulty.wait()"));
         until("the program runs", || daemon.recorded("in"));
         for worker in daemon.children() {
-            std::process::Command::new("kill").args(["-KILL", &worker.to_string()]).status().unwrap();
+            Command::new("kill").args(["-KILL", &worker.to_string()]).status().unwrap();
         }
         let lines = lines_of(&daemon, &run.join().unwrap());
         assert_eq!(lines.len(), 1, "{lines:#?}");

@@ -18,6 +18,8 @@ mod client;
 mod daemon;
 #[path = "runs/floor.rs"]
 mod floor;
+#[path = "runs/kept.rs"]
+mod kept;
 #[path = "runs/kill.rs"]
 mod kill;
 #[path = "runs/request.rs"]
@@ -71,7 +73,7 @@ async fn measure(parts: Vec<String>) {
     let mut rows = Vec::new();
     let load = || std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let before = load();
-    for key in ["a", "b", "c", "d", "e", "f", "g", "h"] {
+    for key in ["a", "b", "c", "d", "e", "f", "g", "h", "i"] {
         if !wanted(key) {
             continue;
         }
@@ -83,7 +85,8 @@ async fn measure(parts: Vec<String>) {
             "e" => calls::added().await,
             "f" => kill::overrun().await,
             "g" => request::catalogs().await,
-            _ => resident::rows().await,
+            "h" => resident::rows().await,
+            _ => kept::rows().await,
         };
         for row in &measured {
             eprintln!("{row}");

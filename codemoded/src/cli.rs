@@ -12,7 +12,7 @@ mod token;
 
 use std::fmt::Write as _;
 use std::fs::File;
-use std::io::{IsTerminal as _, Write as _};
+use std::io::Write as _;
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -26,7 +26,6 @@ use plugin::{PluginCommand, PluginError};
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
-use tracing_subscriber::EnvFilter;
 
 use crate::audit::Audit;
 use crate::config::{Config, ConfigFault, Flag, Identity, Sources, Transport};
@@ -41,6 +40,8 @@ use crate::metrics::Metrics;
 use crate::plugin::take_stdout;
 use crate::run::Request;
 use crate::supervisor::Supervisor;
+use crate::telemetry::spans::Spans;
+use crate::telemetry::{self, Directives};
 use crate::value::{Bounds, Value, read};
 use reload::{Reload, ReloadFault};
 use token::{TokenCommand, TokenError};
@@ -61,9 +62,9 @@ struct Arguments {
     /// Serves one local client on standard input and output instead of HTTP.
     #[arg(long)]
     stdio: bool,
-    /// Which log lines reach standard error, such as `debug` or `codemoded::run=debug,info`.
-    #[arg(long, global = true, value_name = "FILTER", default_value = "warn,rmcp::service=off,codemoded=info")]
-    log: String,
+    /// Which log lines reach standard error, such as `debug` or `info,codemoded::run=debug`; instead of `log.level`.
+    #[arg(long, global = true, value_name = "LEVELS")]
+    log: Option<Directives>,
     #[command(subcommand)]
     command: Option<Command>,
 }
@@ -166,12 +167,14 @@ enum CommandError {
     Generate(#[from] GenerateError),
     #[error(transparent)]
     Audit(#[from] audit::AuditError),
+    #[error("cannot start the thread that sends spans")]
+    NoSpans(#[source] std::io::Error),
     #[error(transparent)]
     NoAudit(#[from] crate::audit::AuditError),
     #[error(transparent)]
     Reload(#[from] ReloadFault),
-    #[error("--log: not a filter")]
-    Log(#[source] tracing_subscriber::filter::ParseError),
+    #[error("cannot write the log")]
+    Log(#[source] tracing_subscriber::util::TryInitError),
     #[error(transparent)]
     Trial(#[from] policy::TrialError),
     #[error("cannot write to standard output")]
@@ -238,18 +241,19 @@ fn carry_out(arguments: Arguments, supervisor: Supervisor) -> Result<(), Command
         Some(Command::Configured(command)) => Some(command),
         None => None,
     };
-    let filter = EnvFilter::try_new(&arguments.log).map_err(CommandError::Log)?;
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
-    // A file and a journal take no colours.
-    log.with_ansi(std::io::stderr().is_terminal()).init();
     let sources = sources(arguments.config, arguments.listen);
     let transport = if arguments.stdio { Transport::Stdio } else { Transport::Http };
     let config = Arc::new(Config::load(&sources, transport).map_err(CommandError::Config)?);
+    let mut log = config.log.clone();
+    log.level = arguments.log.unwrap_or(log.level);
+    let levels = telemetry::start(&log).map_err(CommandError::Log)?;
     let out = take_stdout().map_err(CommandError::Write)?;
     let audit = start_audit(command.as_ref(), &config, &out)?;
+    let spans = start_spans(command.as_ref(), &config)?;
     let runtime = runtime().map_err(CommandError::Runtime)?;
     let done = runtime.block_on(async {
-        let instruments = Instruments { metrics: Metrics::default(), audit: audit.clone() };
+        let instruments =
+            Instruments { metrics: Metrics::default(), audit: audit.clone(), spans: spans.clone(), levels };
         let daemon = async || Daemon::start(&config, None, &instruments).await;
         audit.reopen_on_signal().map_err(CommandError::Runtime)?;
         let service = || serve::Service {
@@ -286,7 +290,17 @@ fn carry_out(arguments: Arguments, supervisor: Supervisor) -> Result<(), Command
     // A handler that ignores its cancel signal must not keep the process. What is dropped now is recorded as cancelled.
     runtime.shutdown_timeout(SHUTDOWN_TIME);
     audit.stop();
+    if let Some(spans) = spans {
+        spans.stop();
+    }
     done
+}
+
+/// Only of what runs programs.
+fn start_spans(command: Option<&Configured>, config: &Config) -> Result<Option<Spans>, CommandError> {
+    let runs_programs = matches!(command, None | Some(Configured::Run { .. }));
+    let settings = config.traces.as_ref().filter(|_| runs_programs);
+    settings.map(Spans::start).transpose().map_err(CommandError::NoSpans)
 }
 
 /// Only what runs programs is audited.
@@ -388,7 +402,7 @@ async fn run(daemon: &Daemon, subject: Subject, file: &Path) -> Result<String, C
     let source = read.map_err(|cause| CommandError::Read(file.to_owned(), cause))?;
     let (cancelled, progress) = (CancellationToken::new(), watch::Sender::default());
     let generation = daemon.current.get();
-    let request = Request { generation, subject, source, arrived: Instant::now(), cancelled, progress };
+    let request = Request { generation, subject, source, arrived: Instant::now(), cancelled, progress, remote: None };
     let report = daemon.runs.execute(request).await;
     match report.outcome {
         Ok(value) => Ok(value.to_json() + "\n"),

@@ -22,6 +22,7 @@ mod reference;
 mod server;
 mod sources;
 mod summary;
+mod telemetry;
 mod workers;
 
 #[cfg(test)]
@@ -59,7 +60,10 @@ pub struct Config {
     pub disabled: Vec<Disabled>,
     pub workers: Workers,
     pub limits: Limits,
+    pub log: crate::telemetry::Settings,
     pub audit: crate::audit::Settings,
+    /// Nothing where no spans are sent.
+    pub traces: Option<crate::telemetry::spans::Settings>,
     pub plugins: Vec<PluginSpec>,
     /// The file itself.
     pub origin: Origin,
@@ -101,6 +105,8 @@ impl Config {
         let disabled = disabled(&mut reading, root.catalog.disabled);
         let workers = workers::check(&root.workers);
         let limits = limits::check(&root.limits);
+        let log = telemetry::check_log(root.log);
+        let traces = telemetry::check_traces(&mut reading, root.traces);
         let audit = audit::check(&mut reading, root.audit, transport);
         let plugins = plugins::check(&mut reading, root.plugin_dirs, root.plugins);
         let file = path::absolute(sources.file()).unwrap_or_else(|_| sources.file().to_owned());
@@ -118,7 +124,9 @@ impl Config {
                 disabled,
                 workers,
                 limits,
+                log,
                 audit,
+                traces,
                 plugins,
                 origin,
                 secret_files,

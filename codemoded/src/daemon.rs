@@ -31,6 +31,8 @@ use crate::mcp::server::Server;
 use crate::metrics::Metrics;
 use crate::run::Runs;
 use crate::run::record::{Recorder, Sink};
+use crate::telemetry::Levels;
+use crate::telemetry::spans::Spans;
 use crate::worker::Spawner;
 use build::{Ground, build};
 
@@ -48,6 +50,10 @@ pub struct Daemon {
 pub struct Instruments {
     pub metrics: Metrics,
     pub audit: Audit,
+    /// Nothing where there are no traces.
+    pub spans: Option<Spans>,
+    /// What the log says; may be changed.
+    pub levels: Levels,
 }
 
 impl Daemon {
@@ -58,9 +64,11 @@ impl Daemon {
         reached: Option<&Reached>,
         instruments: &Instruments,
     ) -> Result<Self, StartError> {
-        let Instruments { metrics, audit } = instruments.clone();
+        let Instruments { metrics, audit, spans, .. } = instruments;
+        let metrics = metrics.clone();
         let counted: Arc<dyn Sink> = Arc::new(metrics.clone());
-        let recorder = Recorder::new(audit.sink().into_iter().chain([counted]).collect());
+        let sinks = audit.sink().into_iter().chain(spans.as_ref().map(Spans::sink)).chain([counted]);
+        let recorder = Recorder::new(sinks.collect(), spans.as_ref().map(Spans::sampling));
         let spawner = Spawner::start(metrics.clone()).map_err(StartError::Spawner)?;
         let generation = build(config, Ground { spawner: &spawner, reached, before: None }).await?;
         Ok(Self { current: Current::new(generation), runs: Runs::new(recorder), spawner, metrics })

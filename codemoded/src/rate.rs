@@ -64,6 +64,11 @@ impl Rates {
         &self.settings
     }
 
+    /// Whether this peer's word is taken for what came before it.
+    pub fn trusts(&self, peer: &Peer) -> bool {
+        self.settings.proxies.iter().any(|proxy| proxy.admits(peer))
+    }
+
     /// Counts a request of a subject.
     pub fn request(&self, subject: &SubjectId) -> Result<(), TooMany> {
         count(&self.subjects, subject)

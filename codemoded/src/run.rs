@@ -8,6 +8,7 @@ mod ledger;
 pub mod record;
 mod recording;
 mod running;
+pub mod trace;
 
 use std::fmt;
 use std::panic::AssertUnwindSafe;
@@ -34,9 +35,11 @@ use crate::worker::{Worker, WorkerFault};
 use admission::{Admission, Slot};
 use call::{Call, Caller};
 use fault::Fault;
+use ledger::Ledger;
 use record::Recorder;
-use recording::{Recording, Returned};
+use recording::{Began, Recording, Returned};
 use running::Running;
+use trace::Remote;
 
 /// Runs programs; cheap to clone.
 #[derive(Clone, Debug)]
@@ -59,6 +62,8 @@ pub struct Request {
     pub cancelled: CancellationToken,
     /// Is told how many native calls are done.
     pub progress: watch::Sender<u64>,
+    /// The span of a trusted peer's that the run hangs under.
+    pub remote: Option<Remote>,
 }
 
 /// How one run went.
@@ -119,10 +124,11 @@ impl Runs {
     }
 
     async fn run(&self, id: RunId, request: Request) -> Report {
-        let Request { generation, subject, source, arrived, cancelled, progress } = request;
+        let Request { generation, subject, source, arrived, cancelled, progress, remote } = request;
         let deadline = arrived + generation.limits.max_execution_time;
-        let recording =
-            Recording::begin(self.recorder.clone(), id, &subject.id, &generation, &source, arrived, progress);
+        let began = Began { run: id, arrived, remote };
+        let ledger = Ledger::new(progress);
+        let recording = Recording::begin(self.recorder.clone(), began, &subject.id, &generation, &source, ledger);
         let caller = Caller { generation: &generation, run: id, subject: &subject, recording: &recording, deadline };
         let outcome = async {
             tokio::select! {

@@ -205,6 +205,7 @@ impl<'a> Caller<'a> {
             run: "run-1",
             arguments,
             deadline: Instant::now() + self.time,
+            traceparent: None,
             cancel: self.cancel.clone(),
         };
         self.instance.call(request).await.map(|json| String::from_utf8(json).unwrap())

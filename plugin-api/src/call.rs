@@ -17,6 +17,7 @@ pub struct Call(Arc<State>);
 struct State {
     subject: String,
     run: String,
+    traceparent: Option<String>,
     deadline: Instant,
     cancelled: AtomicBool,
     notify: Notify,
@@ -32,9 +33,14 @@ impl Call {
     /// assert!(!call.is_cancelled());
     /// ```
     pub fn new(subject: &str, run: &str, time_left: Duration) -> Self {
+        Self::within(subject, run, time_left, None)
+    }
+
+    fn within(subject: &str, run: &str, time_left: Duration, traceparent: Option<&str>) -> Self {
         Self(Arc::new(State {
             subject: subject.to_owned(),
             run: run.to_owned(),
+            traceparent: traceparent.map(str::to_owned),
             deadline: Instant::now() + time_left,
             cancelled: AtomicBool::new(false),
             notify: Notify::new(),
@@ -44,7 +50,7 @@ impl Call {
     pub(crate) fn of(context: &CallContext<'_>) -> Self {
         // A year stands for every time that no clock can hold.
         let time_left = Duration::from_millis(context.deadline_ms).min(Duration::from_hours(24 * 365));
-        Self::new(&context.subject.id, &context.run, time_left)
+        Self::within(&context.subject.id, &context.run, time_left, context.traceparent.as_deref())
     }
 
     /// The ID of the authenticated caller. The daemon has already decided that this caller may make this call.
@@ -55,6 +61,12 @@ impl Call {
     /// The ID of the run that the call belongs to, as the daemon's log and audit have it.
     pub fn run(&self) -> &str {
         &self.0.run
+    }
+
+    /// The header `traceparent` for whatever the handler asks on its part, so that it is found in the same trace; nothing
+    /// where the daemon makes no traces.
+    pub fn traceparent(&self) -> Option<&str> {
+        self.0.traceparent.as_deref()
     }
 
     /// When the daemon stops waiting.

@@ -47,6 +47,10 @@ pub struct CallContext<'a> {
     pub subject: CallSubject<'a>,
     /// Milliseconds that are left for the call.
     pub deadline_ms: u64,
+    /// The call's place in a trace, as the header `traceparent` of W3C Trace Context has it; absent where there are no
+    /// traces.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub traceparent: Option<Cow<'a, str>>,
 }
 
 /// Who is calling.

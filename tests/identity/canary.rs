@@ -12,6 +12,7 @@ use serde_json::json;
 use super::door::{note, note_at, search};
 use super::issuer::{Key, KeyServer};
 use super::jwt::{POLICY, but, claims, config};
+use crate::collector::Collector;
 use crate::harness::{Daemon, allow_all, executable, faulty, until};
 
 const CANARY: &str = "canary-7f3a9c";
@@ -19,7 +20,9 @@ const CANARY: &str = "canary-7f3a9c";
 /// A daemon that logs everything.
 fn start(config: &str, prepare: impl FnOnce(&Path)) -> Daemon {
     Daemon::start_by(Command::new(executable()), config, prepare, |command: &mut Command| {
-        command.args(["--log", "trace"]).env("RUST_LOG", "trace");
+        let libraries = ["h2", "hyper", "hyper_util", "rmcp", "rustls", "tower_http", "ureq", "ureq_proto"];
+        let libraries: Vec<_> = libraries.iter().map(|library| format!(",{library}=trace")).collect();
+        command.args(["--log", &format!("trace{}", libraries.concat())]).env("RUST_LOG", "trace");
     })
 }
 
@@ -41,7 +44,13 @@ fn is_silent(log: &str, secrets: &[&str]) {
 fn nothing_of_a_web_token_is_logged() {
     let key = Key::ec();
     let server = KeyServer::start(&[key.public("k")]);
-    let daemon = start(&config(&format!("jwks_url = \"{}\"", server.url), ""), |folder| {
+    let collector = Collector::start();
+    let kept = format!(
+        "[audit]\nto = \"file:audit.jsonl\"\narguments = \"full\"\n[traces]\nendpoint = \"{}\"\n",
+        collector.url
+    );
+    let config = config(&format!("jwks_url = \"{}\"", server.url), "") + &kept;
+    let daemon = start(&config, |folder| {
         fs::write(folder.join("p.rego"), POLICY).unwrap();
     });
     let head = json!({ "alg": "ES256", "kid": "k" });
@@ -61,10 +70,17 @@ fn nothing_of_a_web_token_is_logged() {
     http_2(&daemon, &good);
     http_2(&daemon, &bad);
     let log = log(&daemon, "nobody could be made out");
+    until("the spans are sent", || !collector.received().is_empty());
     let parts = [&good, &bad, &unknown].map(|token| token.split('.').skip(1).collect::<Vec<_>>());
     is_silent(&log, &parts.concat());
     is_silent(&log, &[CANARY]);
-    assert!(log.contains("TRACE"), "the log is as talkative as it gets");
+    assert!(log.contains(" DEBUG codemoded::"), "the daemon says what it can");
+    let below = log
+        .lines()
+        .find(|line| (line.contains(" DEBUG ") || line.contains(" TRACE ")) && !line.contains(" codemoded::"));
+    assert_eq!(below, None, "no library does");
+    let kept = ["audit.jsonl", "calls.jsonl"].map(|name| fs::read_to_string(daemon.folder.path().join(name)).unwrap());
+    is_silent(&(kept.concat() + &collector.received()), &[&parts.concat()[..], &[CANARY][..]].concat());
 }
 
 #[test]

@@ -28,15 +28,17 @@ pub(crate) struct Setting {
     pub(crate) numbered: Option<usize>,
     /// A Rego policy instead of `allow-all`.
     pub(crate) policy: Option<&'static str>,
+    /// Further sections.
+    pub(crate) more: &'static str,
 }
 
 impl Setting {
     pub(crate) fn new(start: &'static str) -> Self {
-        Self { start, ready: 2, limits: String::new(), numbered: None, policy: None }
+        Self { start, ready: 2, limits: String::new(), numbered: None, policy: None, more: "" }
     }
 
     fn config(&self) -> String {
-        let Self { start, ready, limits, policy, .. } = self;
+        let Self { start, ready, limits, policy, more, .. } = self;
         let policy = match policy {
             Some(_) => "mode = \"rego\"\nmodules = [\"authz.rego\"]\nexecute = \"data.authz.allow\"",
             None => "mode = \"allow-all\"",
@@ -45,7 +47,7 @@ impl Setting {
             "[server]\nlisten = \"127.0.0.1:0\"\n[admin]\nlisten = \"off\"\n\
              [identity]\nmode = \"proxy\"\nheader = \"x-remote-user\"\npeers = [\"127.0.0.1/32\"]\n\
              shared_secret_file = \"secret\"\n\
-             [policy]\n{policy}\n[rates]\nrequests_per_minute = 1000000\n[workers]\nready = {ready}\nstart = \"{start}\"\n[limits]\n{limits}\n\
+             [policy]\n{policy}\n[rates]\nrequests_per_minute = 1000000\n[workers]\nready = {ready}\nstart = \"{start}\"\n[limits]\n{limits}\n{more}\
              [[plugins]]\nname = \"faulty\"\nlibrary = \"{}\"\n",
             library("codemode_faulty").display()
         )

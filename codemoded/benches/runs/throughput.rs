@@ -15,14 +15,14 @@ const TIME: Duration = Duration::from_secs(4);
 const CLIENTS: [usize; 3] = [1, 8, 64];
 const SUBJECTS: usize = 8;
 /// Workers that are served at once, and so the bare loops beside each other.
-const SLOTS: usize = 8;
+pub(crate) const SLOTS: usize = 8;
 
 /// What one load did.
-struct Load {
-    per_second: f64,
-    latencies: Samples,
+pub(crate) struct Load {
+    pub(crate) per_second: f64,
+    pub(crate) latencies: Samples,
     /// Of the daemon and its workers, for each run.
-    cpu: Duration,
+    pub(crate) cpu: Duration,
 }
 
 pub(crate) async fn rows() -> Vec<Row> {
@@ -31,7 +31,7 @@ pub(crate) async fn rows() -> Vec<Row> {
         let daemon = Server::daemon(&Setting { ready: SLOTS, ..Setting::new(start) });
         for clients in CLIENTS {
             let before = if start == "exec" { bare(Start::Exec).await } else { 0.0 };
-            let load = load(&daemon, clients).await;
+            let load = load(&daemon, clients, (TRIVIAL, TRIVIAL_ANSWER)).await;
             let after = if start == "exec" { bare(Start::Exec).await } else { 0.0 };
             rows.push(row(start, clients, &load, (before + after) / 2.0));
         }
@@ -54,13 +54,14 @@ fn row(start: &str, clients: usize, load: &Load, bare: f64) -> Row {
     }
 }
 
-async fn load(daemon: &Server, clients: usize) -> Load {
+/// Runs a program, whose answer has this in it, as often as it goes.
+pub(crate) async fn load(daemon: &Server, clients: usize, (program, answer): (&'static str, &'static str)) -> Load {
     let begun = Instant::now();
     let (from, until) = (begun + WARM_UP, begun + WARM_UP + TIME);
     let mut tasks = Vec::new();
     for number in 0..clients {
         let subject = format!("subject{}", number % SUBJECTS);
-        let request = Request::execute(&daemon.address, &subject, TRIVIAL, TRIVIAL_ANSWER);
+        let request = Request::execute(&daemon.address, &subject, program, answer);
         let mut client = Client::connect(&daemon.address).await;
         tasks.push(tokio::spawn(async move {
             let mut times = Vec::new();

@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 
 use super::arguments::Hasher;
 use crate::run::record::{CallRecord, RunRecord};
+use crate::run::trace::Span;
 
 /// What a line is about.
 #[derive(Serialize)]
@@ -49,6 +50,8 @@ pub(super) struct Run<'a> {
     result_bytes: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     worker_death: Option<String>,
+    #[serde(flatten)]
+    span: Option<SpanIds>,
 }
 
 #[derive(Serialize)]
@@ -74,6 +77,21 @@ pub(super) struct Call<'a> {
     output_bytes: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     arguments: Option<Box<RawValue>>,
+    #[serde(flatten)]
+    span: Option<SpanIds>,
+}
+
+/// Where the line stands in a trace.
+#[derive(Serialize)]
+struct SpanIds {
+    trace_id: String,
+    span_id: String,
+}
+
+impl From<Span> for SpanIds {
+    fn from(span: Span) -> Self {
+        Self { trace_id: span.trace_id(), span_id: span.span_id() }
+    }
 }
 
 impl<'a> Line<'a> {
@@ -93,6 +111,7 @@ impl<'a> Line<'a> {
             worker_wait_us: record.worker_wait.map(micros),
             result_bytes: record.result_bytes,
             worker_death: record.death.map(|death| death.to_string()),
+            span: record.span.map(SpanIds::from),
         })
     }
 
@@ -114,6 +133,7 @@ impl<'a> Line<'a> {
             argument_bytes: record.argument_bytes,
             output_bytes: record.output_bytes,
             arguments: record.arguments.as_deref().and_then(|json| hasher.kept(&record.capability, json)),
+            span: record.span.map(SpanIds::from),
         })
     }
 

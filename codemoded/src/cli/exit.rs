@@ -25,7 +25,7 @@ const CONFIG: u8 = 78;
 
 pub(super) fn code(error: &CommandError) -> u8 {
     match error {
-        CommandError::Config(_) | CommandError::Log(_) | CommandError::Unwell(Severity::Fault) => CONFIG,
+        CommandError::Config(_) | CommandError::Unwell(Severity::Fault) => CONFIG,
         CommandError::Start(error) => of_start(error),
         CommandError::NoSubject
         | CommandError::Subject(_)
@@ -36,8 +36,9 @@ pub(super) fn code(error: &CommandError) -> u8 {
         CommandError::Plugin(error) => error.exit_code(),
         CommandError::Reload(ReloadFault::Failed(_)) => CONFIG,
         CommandError::Reload(_) => UNAVAILABLE,
-        CommandError::Runtime(_) => OS,
+        CommandError::Runtime(_) | CommandError::NoSpans(_) => OS,
         CommandError::Write(_) | CommandError::Stdio(_) => IO,
+        CommandError::Log(_) => SOFTWARE,
         CommandError::Audit(_)
         | CommandError::Trial(_)
         | CommandError::Failed(_)

@@ -25,6 +25,9 @@ use crate::audit::{Destination, Overflow};
 use crate::identity::SubjectId;
 use crate::identity::peer::PeerRule;
 use crate::mcp::guard::{AllowedHost, Origin};
+use crate::run::trace::Sampling;
+use crate::telemetry::spans::Collector;
+use crate::telemetry::{Directives, Format};
 use crate::worker::Start;
 
 /// An array; an element whose fault is already told is `None`.
@@ -49,7 +52,9 @@ pub(super) struct Root {
     pub(super) catalog: Catalog,
     pub(super) workers: Workers,
     pub(super) limits: Limits,
+    pub(super) log: Log,
     pub(super) audit: Audit,
+    pub(super) traces: Traces,
     pub(super) plugins: List<Plugin>,
 }
 
@@ -166,6 +171,23 @@ pub(super) struct Limits {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default, expecting = "a table")]
+pub(super) struct Log {
+    pub(super) format: Option<Format>,
+    #[serde(deserialize_with = "parsed")]
+    pub(super) level: Option<Directives>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
+pub(super) struct Traces {
+    #[serde(deserialize_with = "parsed")]
+    pub(super) endpoint: Option<Collector>,
+    #[serde(deserialize_with = "share")]
+    pub(super) sample: Option<Sampling>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
 pub(super) struct Audit {
     #[serde(deserialize_with = "parsed")]
     pub(super) to: Option<Destination>,
@@ -203,6 +225,12 @@ impl<'de> Deserialize<'de> for Overflow {
     }
 }
 
+impl<'de> Deserialize<'de> for Format {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        choice(deserializer, &["human", "json"], &[Self::Human, Self::Json])
+    }
+}
+
 impl<'de> Deserialize<'de> for Start {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         choice(deserializer, &["exec", "fork"], &[Self::Exec, Self::Fork])
@@ -234,4 +262,9 @@ fn subject<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SubjectI
 fn parsed<'de, D: Deserializer<'de>, T: FromStr<Err: Display>>(deserializer: D) -> Result<Option<T>, D::Error> {
     let text = String::deserialize(deserializer)?;
     text.parse().map(Some).map_err(|cause| D::Error::custom(format_args!("`{text}`: {cause}")))
+}
+
+fn share<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Sampling>, D::Error> {
+    let share = f64::deserialize(deserializer)?;
+    Sampling::share(share).map(Some).map_err(D::Error::custom)
 }

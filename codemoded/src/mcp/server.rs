@@ -27,6 +27,7 @@ use super::{MAX_PUBLISHED_BYTES, printable, run_text, text};
 use crate::failure::Failure;
 use crate::generation::{Current, Generation};
 use crate::identity::Subject;
+use crate::run::trace::Remote;
 use crate::run::{Report, Request as RunRequest, Runs};
 use crate::value::{Map, Value};
 
@@ -61,6 +62,8 @@ pub struct Arrival {
     pub at: Instant,
     /// Whether the client takes a stream of events for an answer.
     pub takes_stream: bool,
+    /// The span of a trusted peer's that it came from.
+    pub remote: Option<Remote>,
 }
 
 impl Server {
@@ -97,12 +100,20 @@ impl Server {
     ) -> CallToolResult {
         // Beside a message that came by another way than HTTP lies nothing.
         let arrival = context.extensions.get::<Parts>().and_then(|head| head.extensions.get::<Arrival>().copied());
-        let arrival = arrival.unwrap_or_else(|| Arrival { at: Instant::now(), takes_stream: true });
+        let arrival = arrival.unwrap_or_else(|| Arrival { at: Instant::now(), takes_stream: true, remote: None });
         let cancelled = context.ct.child_token();
         // Also where this future is dropped, the run has nobody to answer to.
         let _end = cancelled.clone().drop_guard();
         let (progress, calls) = watch::channel(0);
-        let run = self.run(RunRequest { generation, subject, source, arrived: arrival.at, cancelled, progress });
+        let run = self.run(RunRequest {
+            generation,
+            subject,
+            source,
+            arrived: arrival.at,
+            cancelled,
+            progress,
+            remote: arrival.remote,
+        });
         let report = match context.meta.get_progress_token().filter(|_| arrival.takes_stream) {
             Some(token) => telling(run, calls, token, &context.peer).await,
             None => run.await,

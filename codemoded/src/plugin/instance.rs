@@ -67,6 +67,8 @@ pub struct CallRequest<'a> {
     pub arguments: &'a str,
     pub deadline: Instant,
     pub cancel: CancellationToken,
+    /// The call's place in a trace.
+    pub traceparent: Option<&'a str>,
 }
 
 impl CallRequest<'_> {
@@ -389,8 +391,12 @@ fn call_json(route: &Route, request: &CallRequest<'_>) -> Result<Vec<u8>, CallEr
     };
     // Rounded up, for a handler must not give up before this side does.
     let time_left = request.deadline.saturating_duration_since(Instant::now()) + Duration::from_millis(1);
+    let traceparent = match request.traceparent {
+        Some(traceparent) => format!(r#","traceparent":{}"#, quoted(traceparent)?),
+        None => String::new(),
+    };
     let json = format!(
-        r#"{{"capability":{},"context":{{"run":{},"subject":{{"id":{}}},"deadline_ms":{}}},"arguments":{}}}"#,
+        r#"{{"capability":{},"context":{{"run":{},"subject":{{"id":{}}},"deadline_ms":{}{traceparent}}},"arguments":{}}}"#,
         quoted(&route.own_name)?,
         quoted(request.run)?,
         quoted(request.subject.as_str())?,

@@ -120,7 +120,7 @@ impl Call<'_> {
             Fault::because(Failure::Internal, cause)
         })?;
         self.caller.recording.ledger.dispatched(&self.capability);
-        let run = self.caller.run.to_string();
+        let (run, traceparent) = (self.caller.run.to_string(), recording.traceparent());
         let arguments = Value::Map(arguments).to_json();
         let request = CallRequest {
             capability: self.capability.name.as_str(),
@@ -129,6 +129,7 @@ impl Call<'_> {
             arguments: &arguments,
             deadline: (Instant::now() + limits.max_call_time).min(self.caller.deadline),
             cancel: CancellationToken::new(),
+            traceparent: traceparent.as_deref(),
         };
         let sent = Instant::now();
         let answered = instance.call(request).await;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use super::RunId;
+use super::trace::{Remote, Sampling, Span};
 use crate::capability::{Id, Name};
 use crate::failure::Failure;
 use crate::identity::SubjectId;
@@ -40,6 +41,8 @@ pub struct RunRecord {
     pub death: Option<Cause>,
     /// A sink did not let it begin.
     pub refused: bool,
+    /// Where it stands in a trace; nothing where there are none.
+    pub span: Option<Span>,
 }
 
 /// One native call that has ended.
@@ -68,6 +71,8 @@ pub struct CallRecord {
     pub output_bytes: Option<usize>,
     /// The canonical arguments, as JSON; only where a sink asked for them and they did bind.
     pub arguments: Option<Arc<str>>,
+    /// Where it stands in a trace; nothing where there are none.
+    pub span: Option<Span>,
 }
 
 /// What the policy said of a call.
@@ -122,11 +127,17 @@ pub trait Sink: fmt::Debug + Send + Sync {
 #[derive(Clone, Debug, Default)]
 pub struct Recorder {
     sinks: Arc<[Arc<dyn Sink>]>,
+    sampling: Option<Sampling>,
 }
 
 impl Recorder {
-    pub fn new(sinks: Vec<Arc<dyn Sink>>) -> Self {
-        Self { sinks: sinks.into() }
+    /// Without a sampling, runs stand in no trace.
+    pub fn new(sinks: Vec<Arc<dyn Sink>>, sampling: Option<Sampling>) -> Self {
+        Self { sinks: sinks.into(), sampling }
+    }
+
+    pub(super) fn span(&self, remote: Option<Remote>) -> Option<Span> {
+        self.sampling.map(|sampling| sampling.begin(remote))
     }
 
     pub(super) fn run(&self, record: RunRecord) {

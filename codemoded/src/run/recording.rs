@@ -4,13 +4,12 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use tokio::sync::watch;
-
 use super::RunId;
 use super::call::Caller;
 use super::fault::Fault;
 use super::ledger::{Calls, Ledger};
 use super::record::{CallRecord, Decided, Outcome, ProgramHash, Recorder, RunRecord};
+use super::trace::{Remote, Span};
 use crate::capability::Capability;
 use crate::failure::Failure;
 use crate::generation::Generation;
@@ -20,11 +19,21 @@ use crate::value::Value;
 /// A value that a program returned, and the bytes of its JSON.
 pub(super) type Returned = (Value, usize);
 
+/// How a run began.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Began {
+    pub(super) run: RunId,
+    pub(super) arrived: Instant,
+    pub(super) remote: Option<Remote>,
+}
+
 /// A run that has not ended.
 #[derive(Debug)]
 pub(super) struct Recording {
     pub(super) recorder: Recorder,
     pub(super) ledger: Ledger,
+    /// Where it stands in a trace, if it does.
+    span: Option<Span>,
     arrived: Instant,
     /// Taken out when the run has ended.
     record: Mutex<Option<RunRecord>>,
@@ -42,13 +51,14 @@ pub(super) struct CallRecording<'a> {
 impl Recording {
     pub(super) fn begin(
         recorder: Recorder,
-        run: RunId,
+        began: Began,
         subject: &SubjectId,
         generation: &Generation,
         source: &str,
-        arrived: Instant,
-        progress: watch::Sender<u64>,
+        ledger: Ledger,
     ) -> Self {
+        let Began { run, arrived, remote } = began;
+        let span = recorder.span(remote);
         let record = RunRecord {
             run,
             subject: subject.clone(),
@@ -64,8 +74,9 @@ impl Recording {
             result_bytes: None,
             death: None,
             refused: false,
+            span,
         };
-        Self { recorder, ledger: Ledger::new(progress), arrived, record: Mutex::new(Some(record)) }
+        Self { recorder, ledger, span, arrived, record: Mutex::new(Some(record)) }
     }
 
     /// A sink does not let the run begin.
@@ -145,8 +156,14 @@ impl<'a> CallRecording<'a> {
             argument_bytes,
             output_bytes: None,
             arguments: None,
+            span: caller.recording.span.map(Span::child),
         };
         Self { recorder: &caller.recording.recorder, began: Instant::now(), record: Some(record) }
+    }
+
+    /// What a handler is told of the call's place in a trace.
+    pub(super) fn traceparent(&self) -> Option<String> {
+        self.record.as_ref()?.span.map(Span::traceparent)
     }
 
     /// The arguments did bind; their canonical text is made only where somebody wants it.

@@ -84,12 +84,15 @@ fn append(plugin: &Faulty, call: &Call, capability: &str, arguments: &Json) -> R
         arguments: &'a Json,
         subject: &'a str,
         run: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        traceparent: Option<&'a str>,
     }
 
     let Some(path) = &plugin.record else {
         return Err(CapabilityError::private("the settings name no file for the record"));
     };
-    let line = Line { capability, arguments, subject: call.subject(), run: call.run() };
+    let line =
+        Line { capability, arguments, subject: call.subject(), run: call.run(), traceparent: call.traceparent() };
     let line = serde_json::to_string(&line)? + "\n";
     let _one_at_a_time = plugin.recording.lock().unwrap_or_else(PoisonError::into_inner);
     OpenOptions::new().create(true).append(true).open(path)?.write_all(line.as_bytes())?;

@@ -4,13 +4,12 @@ use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use http::Uri;
-use rustls::crypto::ring;
 use serde::Deserialize;
-use ureq::tls::{RootCerts, TlsConfig};
+
+use crate::outgoing;
 
 /// From the first packet to the last.
 const FETCH_TIME: Duration = Duration::from_secs(5);
@@ -55,7 +54,7 @@ pub(super) struct Source {
 
 impl Source {
     pub(super) fn new(at: KeysAt) -> Self {
-        Self { at, client: client() }
+        Self { at, client: outgoing::client(FETCH_TIME, 0) }
     }
 
     pub(super) fn is_remote(&self) -> bool {
@@ -82,23 +81,6 @@ impl Source {
         }
         response.body_mut().with_config().limit(MAX_BYTES).read_to_vec().map_err(failed)
     }
-}
-
-/// Follows no redirect: the keys are where the operator says, and nowhere else.
-fn client() -> ureq::Agent {
-    let tls = TlsConfig::builder()
-        .root_certs(RootCerts::PlatformVerifier)
-        .unversioned_rustls_crypto_provider(Arc::new(ring::default_provider()))
-        .build();
-    let config = ureq::Agent::config_builder()
-        .tls_config(tls)
-        .max_redirects(0)
-        .max_redirects_will_error(false)
-        .http_status_as_error(false)
-        .timeout_global(Some(FETCH_TIME))
-        .max_idle_connections(0)
-        .user_agent(concat!("codemoded/", env!("CARGO_PKG_VERSION")));
-    config.build().into()
 }
 
 impl TryFrom<String> for KeysUrl {

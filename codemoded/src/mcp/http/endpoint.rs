@@ -29,6 +29,7 @@ use crate::listener::Answers;
 use crate::mcp::body::{Asks, Checked, check};
 use crate::mcp::server::Arrival;
 use crate::metrics::{Metrics, TooOften};
+use crate::run::trace::Remote;
 use crate::value::{Bounds, Value, read};
 
 const VERSION_HEADER: &str = "mcp-protocol-version";
@@ -87,7 +88,9 @@ impl<S: Served> Endpoint<S> {
         }
         let takes_stream = admit(&mut head)?;
         let body = self.read(body, snapshot.max_request_bytes()).await?;
-        head.extensions.insert(Arrival { at, takes_stream });
+        // Whoever is not listed could hang a run under anybody's trace.
+        let remote = if door.rates.trusts(&peer) { Remote::read(&head.headers) } else { None };
+        head.extensions.insert(Arrival { at, takes_stream, remote });
         head.extensions.insert(snapshot);
         let checked = check(&body)?;
         check_version(&head, &checked)?;

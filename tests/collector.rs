@@ -1,0 +1,79 @@
+//! A collector's stand-in, which reads what it is sent with the protocol's own types.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpListener;
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
+use opentelemetry_proto::tonic::common::v1::any_value::Value;
+use opentelemetry_proto::tonic::trace::v1::Span;
+
+pub(crate) struct Collector {
+    pub(crate) url: String,
+    bodies: Arc<Mutex<Vec<String>>>,
+}
+
+impl Collector {
+    pub(crate) fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let bodies = Arc::new(Mutex::new(Vec::new()));
+        let collector = Self { url, bodies: Arc::clone(&bodies) };
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let mut stream = stream.unwrap();
+                let bodies = Arc::clone(&bodies);
+                thread::spawn(move || {
+                    let mut reader = BufReader::new(stream.try_clone().unwrap());
+                    loop {
+                        let mut head = Vec::new();
+                        for line in reader.by_ref().lines().map_while(Result::ok) {
+                            if line.is_empty() {
+                                break;
+                            }
+                            head.push(line.to_ascii_lowercase());
+                        }
+                        let Some(first) = head.first() else { return };
+                        assert_eq!(first, "post /v1/traces http/1.1");
+                        assert!(head.iter().any(|line| line == "content-type: application/json"), "{head:?}");
+                        let length = head.iter().find_map(|line| line.strip_prefix("content-length: ")).unwrap();
+                        let mut body = vec![0; length.parse().unwrap()];
+                        reader.read_exact(&mut body).unwrap();
+                        bodies.lock().unwrap().push(String::from_utf8(body).unwrap());
+                        let answer = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}";
+                        stream.write_all(answer.as_bytes()).unwrap();
+                    }
+                });
+            }
+        });
+        collector
+    }
+
+    /// One that nobody reaches.
+    pub(crate) fn away() -> Self {
+        Self { url: "http://127.0.0.1:9".to_owned(), bodies: Arc::default() }
+    }
+
+    /// All that was sent, as it came.
+    pub(crate) fn received(&self) -> String {
+        self.bodies.lock().unwrap().concat()
+    }
+
+    pub(crate) fn spans(&self) -> Vec<Span> {
+        let bodies = self.bodies.lock().unwrap();
+        let requests = bodies.iter().map(|body| serde_json::from_str::<ExportTraceServiceRequest>(body).unwrap());
+        let scopes = requests.flat_map(|request| request.resource_spans).flat_map(|resource| resource.scope_spans);
+        scopes.flat_map(|scope| scope.spans).collect()
+    }
+}
+
+/// An attribute's value as text.
+pub(crate) fn attribute(span: &Span, key: &str) -> Option<String> {
+    let found = span.attributes.iter().find(|attribute| attribute.key == key)?;
+    match found.value.as_ref()?.value.as_ref()? {
+        Value::StringValue(text) => Some(text.clone()),
+        Value::IntValue(number) => Some(number.to_string()),
+        other => panic!("{other:?}"),
+    }
+}
