@@ -107,6 +107,10 @@ fn a_full_disk_is_told_once_and_stops_nobody() {
 
 #[test]
 fn a_file_that_was_moved_away_is_followed_by_a_new_one() {
+    ["-USR1", "-HUP"].into_iter().for_each(rotates_on);
+}
+
+fn rotates_on(signal: &str) {
     let daemon = Daemon::start(&allow_all(TO_FILE));
     let (path, old) = (daemon.folder.path().join("audit.jsonl"), daemon.folder.path().join("audit.jsonl.1"));
     let first = run_of(&daemon.main("return 1"));
@@ -115,7 +119,7 @@ fn a_file_that_was_moved_away_is_followed_by_a_new_one() {
     fs::rename(&path, &old).unwrap();
     let second = run_of(&daemon.main("return 2"));
     until("the moved file is still written", || lines_of(&old).len() == 2);
-    assert!(Command::new("kill").args(["-USR1", &daemon.pid().to_string()]).status().unwrap().success());
+    assert!(Command::new("kill").args([signal, &daemon.pid().to_string()]).status().unwrap().success());
     until("there is a new file", || path.exists());
     let third = run_of(&daemon.main("return 3"));
     lines_of_run(&daemon, &third);

@@ -37,8 +37,7 @@ pub(super) fn code(error: &CommandError) -> u8 {
         CommandError::Reload(ReloadFault::Failed(_)) => CONFIG,
         CommandError::Reload(_) => UNAVAILABLE,
         CommandError::Runtime(_) | CommandError::NoSpans(_) => OS,
-        CommandError::Write(_) | CommandError::Stdio(_) => IO,
-        CommandError::Log(_) => SOFTWARE,
+        CommandError::Write(_) | CommandError::Stdio(_) | CommandError::Log(_) => IO,
         CommandError::Audit(_)
         | CommandError::Trial(_)
         | CommandError::Failed(_)

@@ -1,5 +1,5 @@
-//! Serving until a signal ends it: SIGHUP makes the next generation, SIGTERM and SIGINT let finish what runs, and a
-//! second one of these ends at once.
+//! Serving until a signal ends it: SIGHUP makes the next generation and opens the audit's file again, SIGTERM and SIGINT
+//! let finish what runs, and a second one of these ends at once.
 
 use std::fs::File;
 use std::io;
@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{CommandError, say};
 use crate::admin::{self, Admin};
+use crate::audit::Audit;
 use crate::config::{Config, Identity, Sources, Transport};
 use crate::daemon::{self, Daemon, Given, Instruments, LAST_WORDS, Reloader, StartError};
 use crate::listener::Listener;
@@ -49,11 +50,11 @@ pub(super) async fn over_http(service: Service, out: File) -> Result<(), Command
         admin.serves(daemon.current.clone(), daemon.runs.clone());
     }
     let given = Given { sources, transport: Transport::Http, reached: Some(reached), config };
-    let reloader = daemon.reloader(given, supervisor.clone());
+    let (reloader, audit) = (daemon.reloader(given, supervisor.clone()), instruments.audit.clone());
     say(out, &format!("listening {}\n", http.url()))?;
     let watchdog = daemon.watchdog(supervisor.clone());
     announce(&daemon, &reloader, &supervisor);
-    signals.until_stop(&reloader).await;
+    signals.until_stop(&reloader, &audit).await;
     supervisor.stopping();
     if let Some(admin) = &admin {
         admin.drains();
@@ -80,14 +81,14 @@ pub(super) async fn over_stdio(service: Service, out: File) -> Result<(), Comman
     let subject = one.subject.clone();
     let daemon = Daemon::start(&config, None, &instruments).await?;
     let given = Given { sources, transport: Transport::Stdio, reached: None, config };
-    let reloader = daemon.reloader(given, supervisor.clone());
+    let (reloader, audit) = (daemon.reloader(given, supervisor.clone()), instruments.audit);
     let stopping = CancellationToken::new();
     let mut serving = std::pin::pin!(serve_stdio(daemon.server().for_subject(subject), out, stopping.clone()));
     let _watchdog = daemon.watchdog(supervisor.clone());
     announce(&daemon, &reloader, &supervisor);
     tokio::select! {
         ended = serving.as_mut() => return ended.map_err(CommandError::Stdio),
-        () = signals.until_stop(&reloader) => {}
+        () = signals.until_stop(&reloader, &audit) => {}
     }
     supervisor.stopping();
     stopping.cancel();
@@ -126,9 +127,10 @@ impl Signals {
     }
 
     /// Reloads as often as it is asked for, until the process shall stop. What asks during a reload causes one more.
-    async fn until_stop(&mut self, reloader: &Reloader) {
+    async fn until_stop(&mut self, reloader: &Reloader, audit: &Audit) {
         let reloading = async {
             while self.reload.recv().await.is_some() {
+                audit.reopen();
                 // What came of it is logged and kept.
                 drop(reloader.reload().await);
             }

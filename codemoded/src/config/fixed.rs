@@ -38,7 +38,12 @@ impl Config {
             Transport::Stdio => vec![("identity", self.only_subject())],
         };
         // Debugging shows no secret.
-        let others = [("audit", format!("{:?}", self.audit)), ("admin", format!("{:?}", self.admin))];
+        let others = [
+            ("log", format!("{:?}", self.log)),
+            ("audit", format!("{:?}", self.audit)),
+            ("traces", format!("{:?}", self.traces)),
+            ("admin", format!("{:?}", self.admin)),
+        ];
         settings.into_iter().chain(others).map(|(key, value)| Fixed { key, value }).collect()
     }
 
