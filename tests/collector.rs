@@ -36,7 +36,8 @@ impl Collector {
                         }
                         let Some(first) = head.first() else { return };
                         assert_eq!(first, "post /v1/traces http/1.1");
-                        assert!(head.iter().any(|line| line == "content-type: application/json"), "{head:?}");
+                        let kind = head.iter().find_map(|line| line.strip_prefix("content-type: ")).unwrap();
+                        assert_eq!(kind.split(';').next(), Some("application/json"), "{head:?}");
                         let length = head.iter().find_map(|line| line.strip_prefix("content-length: ")).unwrap();
                         let mut body = vec![0; length.parse().unwrap()];
                         reader.read_exact(&mut body).unwrap();
