@@ -102,6 +102,10 @@ impl Queue {
         self.ever_lost.load(Ordering::Relaxed)
     }
 
+    pub(super) fn has_untold(&self) -> bool {
+        self.lost.load(Ordering::Relaxed) > 0 || self.refused.load(Ordering::Relaxed) > 0
+    }
+
     /// Records lost and runs refused that no line tells of yet; from now on one does.
     pub(super) fn take_untold(&self) -> (u64, u64) {
         (self.lost.swap(0, Ordering::Relaxed), self.refused.swap(0, Ordering::Relaxed))

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::mpsc::Receiver;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ use super::target::Target;
 const LINGER: Duration = Duration::from_millis(5);
 /// Records of one write.
 const MAX_BATCH: usize = 512;
-/// How long until a destination that takes nothing is tried again.
+/// How long until a destination that takes nothing is tried again, and until a loss is told that no record follows.
 const RETRY_AFTER: Duration = Duration::from_millis(200);
 /// How often the log tells that something is lost.
 const TELL_EVERY: Duration = Duration::from_secs(60);
@@ -50,7 +50,7 @@ impl Writer {
 
     /// Writes until the queue is told to stop and is empty.
     pub(super) fn run(mut self) {
-        while let Ok(first) = self.incoming.recv() {
+        while let Some(first) = self.next() {
             if !self.queue.is_stopping() && !matches!(first, Entry::Wake) {
                 thread::sleep(LINGER);
             }
@@ -62,8 +62,22 @@ impl Writer {
                 break;
             }
         }
+        let rest = self.gather(Entry::Wake);
+        self.write(&rest);
         if let Err(error) = self.target.flush() {
             tracing::error!(%error, "the audit's last lines may be lost");
+        }
+    }
+
+    /// What was lost while the last lines were written is told soon, even if no other record comes.
+    fn next(&self) -> Option<Entry> {
+        if !self.queue.has_untold() {
+            return self.incoming.recv().ok();
+        }
+        match self.incoming.recv_timeout(RETRY_AFTER) {
+            Ok(entry) => Some(entry),
+            Err(RecvTimeoutError::Timeout) => Some(Entry::Wake),
+            Err(RecvTimeoutError::Disconnected) => None,
         }
     }
 
