@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::harness::{Answer, Daemon, allow_all, by_header, faulty, main_of, program, until};
+use crate::wire::Wire;
 
 fn limited(limits: &str) -> Daemon {
     Daemon::start(&allow_all(&format!("[limits]\n{limits}\n{}", faulty())))
@@ -281,6 +282,25 @@ fn max_request_bytes_answers_413_to_a_larger_body() {
         assert_eq!(sent, status, "{bytes}");
     }
     until("it still serves", || daemon.post(&padded(500), &[]).0 == 200);
+}
+
+// RFC 9112, section 9.6: a connection that is closed while its client still writes takes the answer with it.
+#[test]
+fn whoever_writes_all_before_reading_still_learns_what_was_wrong() {
+    let daemon = limited("max_request_bytes = 1000");
+    for (path, status) in [("/mcp", 413), ("/other", 404)] {
+        for megabytes in [1, 12] {
+            let mut wire = Wire::connect(&daemon);
+            let length = megabytes << 20;
+            let host = daemon.address();
+            wire.send(format!("POST {path} HTTP/1.1\r\nhost: {host}\r\ncontent-length: {length}\r\n"));
+            wire.send("accept: application/json, text/event-stream\r\ncontent-type: application/json\r\n\r\n");
+            wire.send(" ".repeat(length));
+            assert_eq!(wire.answer().0.status, status, "{path}, {megabytes} MB");
+            wire.post(&padded(500), &[]);
+            assert_eq!(wire.answer().0.status, 200, "the connection goes on");
+        }
+    }
 }
 
 /// A call that is so long as JSON.

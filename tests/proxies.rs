@@ -72,6 +72,18 @@ fn the_subject_is_whom_the_proxy_says_and_nobody_else() {
     });
 }
 
+#[test]
+fn a_request_that_is_too_large_is_answered_so() {
+    each("a_request_that_is_too_large_is_answered_so", |proxy, _daemon| {
+        for bytes in [(1 << 20) - 100, (1 << 20) + 100, 3 << 20] {
+            let mut wire = proxy.connect();
+            wire.request("POST", &[ANN], " ".repeat(bytes).as_bytes());
+            let expected = if bytes < 1 << 20 { 400 } else { 413 };
+            assert_eq!(wire.status(), Some(expected), "{bytes} bytes");
+        }
+    });
+}
+
 // robhunter/agentdeals#1100: what a proxy collects, a client does not see.
 #[test]
 fn a_long_run_tells_of_its_progress_while_it_goes_on() {
@@ -85,7 +97,10 @@ fn a_long_run_tells_of_its_progress_while_it_goes_on() {
         assert_eq!((head.status, head.value("content-type")), (200, Some("text/event-stream")));
         let mut told = String::new();
         while !told.contains("\"progress\":5") {
-            told += &wire.piece().expect("word of five calls");
+            let Some(piece) = wire.piece() else {
+                panic!("no word of five calls: {told}\n{}\n{}", daemon.log(), proxy.log());
+            };
+            told += &piece;
         }
         assert!(told.starts_with(":\n\n"), "{told}");
         assert!(!daemon.recorded("ended"), "the word came before the end");

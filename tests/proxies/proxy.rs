@@ -31,7 +31,7 @@ pub(super) enum Kind {
 pub(super) struct Proxy {
     child: Child,
     address: String,
-    _folder: TempDir,
+    folder: TempDir,
 }
 
 impl Proxy {
@@ -50,13 +50,18 @@ impl Proxy {
         let log = fs::File::create(folder.path().join("log")).unwrap();
         let child = command.stdout(Stdio::null()).stderr(log).spawn().unwrap();
         let address = format!("127.0.0.1:{port}");
-        let proxy = Self { child, address, _folder: folder };
+        let proxy = Self { child, address, folder };
         until("the proxy listens", || TcpStream::connect(&proxy.address).is_ok());
         Some(proxy)
     }
 
     pub(super) fn connect(&self) -> Wire {
         Wire::connect_to(&self.address, "mcp.example.com")
+    }
+
+    /// What it has said so far.
+    pub(super) fn log(&self) -> String {
+        fs::read_to_string(self.folder.path().join("log")).unwrap()
     }
 
     pub(super) fn open_session(&self) -> String {

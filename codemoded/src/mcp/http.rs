@@ -11,6 +11,7 @@ mod endpoint;
 mod refusal;
 mod sessions;
 mod stream;
+mod unread;
 
 use std::net::SocketAddr;
 use std::sync::Arc;

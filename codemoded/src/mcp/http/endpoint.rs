@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use axum::body::{Body, HttpBody};
 use bytes::Bytes;
-use http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
+use http::header::{CONTENT_TYPE, EXPECT, HeaderName, HeaderValue};
 use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
@@ -22,6 +22,7 @@ use super::door::Door;
 use super::refusal::Refusal;
 use super::sessions::{Sessions, Visit};
 use super::stream::{Answering, closed, silent, soon_or_streamed};
+use super::unread::read_off;
 use super::{Reached, Served, Settings, Snapshot};
 use crate::identity::peer::Peer;
 use crate::identity::{self, Subject, Verdict, remove_credentials};
@@ -65,12 +66,11 @@ impl<S: Served> Endpoint<S> {
         Self { reached, sessions, body_time: times.body, server, library, draining, metrics }
     }
 
-    async fn pass(&self, peer: Peer, request: Request<Body>) -> Result<Response<Body>, Refusal> {
+    async fn pass(&self, peer: Peer, mut head: Parts, body: &mut Body) -> Result<Response<Body>, Refusal> {
         let at = Instant::now();
         // A reload meanwhile changes nothing for this request.
         let snapshot = self.server.snapshot();
         let door = snapshot.door();
-        let (mut head, body) = request.into_parts();
         door.guard.check(&head)?;
         if let Some(metadata) = door.advertised.metadata(&head) {
             return Ok(metadata);
@@ -171,7 +171,7 @@ impl<S: Served> Endpoint<S> {
         Ok(Response::from_parts(head, Body::from(json)))
     }
 
-    async fn read(&self, body: Body, max_bytes: usize) -> Result<Bytes, Refusal> {
+    async fn read(&self, body: &mut Body, max_bytes: usize) -> Result<Bytes, Refusal> {
         if body.size_hint().lower() > max_bytes as u64 {
             return Err(Refusal::TooLarge);
         }
@@ -203,7 +203,13 @@ impl<S: Served> Endpoint<S> {
 /// The subject goes beside the request; what proved it stays behind.
 impl<S: Served> Answers for Endpoint<S> {
     async fn answer(&self, peer: Peer, request: Request<Body>) -> Response<Body> {
-        let response = self.pass(peer, request).await.unwrap_or_else(Refusal::into_response);
+        let (head, mut body) = request.into_parts();
+        // Whoever waits to be told to send has sent nothing yet.
+        let waits = head.headers.contains_key(EXPECT);
+        let response = self.pass(peer, head, &mut body).await.unwrap_or_else(Refusal::into_response);
+        if !waits && !body.is_end_stream() {
+            read_off(body, self.body_time);
+        }
         self.metrics.answered(response.status());
         response
     }
