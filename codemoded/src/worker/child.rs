@@ -59,6 +59,7 @@ impl Role {
         if !sandbox::die_with_parent(orders.parent) {
             Channel::hang_up();
         }
+        sandbox::go_first();
         grow_stack();
         let prepared = Prepared::new(orders, &map, duty);
         drop(map);

@@ -37,6 +37,12 @@ pub(super) fn die_with_parent(parent: u32) -> bool {
     armed && getppid().map(Pid::as_raw_pid) == i32::try_from(parent).ok()
 }
 
+/// Where memory runs out, the kernel ends this process, and whatever is forked from it, before it ends the daemon.
+pub(super) fn go_first() {
+    // Where there is no `/proc`, size alone decides, and a program that takes much is the largest.
+    let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
+}
+
 /// The channel that this process was started with, as its standard input.
 pub(super) fn take_channel() -> OwnedFd {
     // SAFETY: called once in a process's life, before anything else reads standard input.
