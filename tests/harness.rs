@@ -296,6 +296,11 @@ impl Daemon {
     /// The same with a body that no JSON library would write.
     #[track_caller]
     pub(crate) fn post_text(&self, body: &str, headers: &[(&str, &str)]) -> (u16, String) {
+        self.try_post(body, headers).unwrap()
+    }
+
+    /// The same of a daemon that may be gone before it answers.
+    pub(crate) fn try_post(&self, body: &str, headers: &[(&str, &str)]) -> Result<(u16, String), ureq::Error> {
         let agent: ureq::Agent = ureq::Agent::config_builder()
             .http_status_as_error(false)
             .timeout_global(Some(Duration::from_secs(60)))
@@ -309,12 +314,12 @@ impl Daemon {
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        let mut response = request.send(body).unwrap();
+        let mut response = request.send(body)?;
         let is_stream = response.headers().get("content-type").is_some_and(|kind| kind == "text/event-stream");
-        let text = response.body_mut().read_to_string().unwrap();
+        let text = response.body_mut().read_to_string()?;
         // A long run is answered in the last event of a stream.
         let answer = text.lines().filter_map(|line| line.strip_prefix("data: ")).next_back().filter(|_| is_stream);
-        (response.status().as_u16(), answer.map_or(text.clone(), str::to_owned))
+        Ok((response.status().as_u16(), answer.map_or(text.clone(), str::to_owned)))
     }
 }
 

@@ -43,6 +43,7 @@ mod project;
 mod proxies;
 mod reload;
 mod requests;
+mod scarcity;
 mod sessions;
 mod slow;
 mod soak;

@@ -5,6 +5,7 @@
 //! crash or speak nonsense, clients that hang up at any moment. The workers are those of `codemoded/examples/intruder`,
 //! for no program can make a worker of `codemoded` crash at will.
 
+mod endings;
 mod reloads;
 
 use std::collections::BTreeMap;
