@@ -188,6 +188,55 @@ fn processes_that_run_out_end_runs_and_not_the_daemon() {
     }
 }
 
+/// A control group with little memory, of either version; removed with the processes that are left in it gone.
+struct Group(PathBuf);
+
+impl Group {
+    fn new(bytes: u64) -> Option<Self> {
+        let name = format!("codemoded-test-{}", std::process::id());
+        [("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")].into_iter().find_map(
+            |(root, limit)| {
+                let group = Self(Path::new(root).join(&name));
+                fs::create_dir(&group.0).ok()?;
+                fs::write(group.0.join(limit), bytes.to_string()).ok()?;
+                Some(group)
+            },
+        )
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        // The kernel takes a moment to let go of the last process.
+        until("the group is empty", || fs::remove_dir(&self.0).is_ok());
+    }
+}
+
+/// As `MemoryMax=` of the unit does it.
+#[test]
+fn memory_that_runs_out_ends_the_run_that_takes_it_and_not_the_daemon() {
+    let test = "memory_that_runs_out_ends_the_run_that_takes_it_and_not_the_daemon";
+    let Some(group) = Group::new(160 << 20) else {
+        return not_run(test, "needs root, and a control group for memory");
+    };
+    for how in ["exec", "fork"] {
+        let mut command = Command::new("bash");
+        let enter = format!("echo $$ >{}/cgroup.procs; exec {} \"$@\"", group.0.display(), executable());
+        command.args(["-ec", &enter, "bash"]);
+        let rest = format!(
+            "[workers]\nready = 1\nstart = \"{how}\"\n[limits]\nmax_worker_memory = \"512MiB\"\n\
+             max_execution_time = \"20s\"\n"
+        );
+        let daemon = Daemon::start_by(command, &allow_all(&rest), |_| {}, |_| {});
+        for _ in 0..3 {
+            let answer = daemon.main("x = \"x\" * 300000000\nreturn len(x)");
+            assert_eq!(answer.error(), "internal failure", "{how}");
+            assert_eq!(*daemon.main("return 1").result(), 1, "{how}");
+        }
+        assert!(told(&daemon, "run failed", "KILL"), "{}", daemon.log());
+    }
+}
+
 /// Deadlines go by a clock that nobody sets; what expires on a date goes by the date.
 #[test]
 fn a_clock_that_jumps_moves_dates_and_no_deadline() {
