@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -344,6 +344,11 @@ pub(crate) fn send(daemon: &Daemon, headers: &str, source: &str) -> TcpStream {
 pub(crate) fn program(body: &str) -> String {
     let lines: Vec<_> = body.lines().map(|line| format!("    {line}\n")).collect();
     format!("def main():\n{}", lines.concat())
+}
+
+/// A port that nothing listens on, so that a daemon can have it twice.
+pub(crate) fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 /// Node and the folder of its packages, where `tests/run` could get them.

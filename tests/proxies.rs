@@ -4,12 +4,11 @@
 mod proxy;
 
 use std::fs;
-use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::harness::{Daemon, allow_all, faulty, until};
+use crate::harness::{Daemon, allow_all, faulty, free_port, until};
 use crate::wire::{Wire, execute, execute_with_progress};
 use proxy::{ANN, KINDS, Proxy, SECRET};
 
@@ -32,11 +31,6 @@ fn config(port: u16) -> String {
 
 fn start(port: u16) -> Daemon {
     Daemon::start_with(&config(port), |folder| fs::write(folder.join("secret"), SECRET).unwrap())
-}
-
-/// A port that nothing listens on, so that a daemon can have it twice.
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 /// Each proxy in front of a daemon of its own.
@@ -108,6 +102,20 @@ fn a_long_run_tells_of_its_progress_while_it_goes_on() {
             told += &piece;
         }
         assert!(told.contains("\"progress\":11") && told.contains("\"result\""), "{told}");
+    });
+}
+
+/// A proxy that still reads the request when the answer begins may cut it off, now and then.
+#[test]
+fn every_stream_that_begins_at_once_comes_whole() {
+    each("every_stream_that_begins_at_once_comes_whole", |proxy, _daemon| {
+        for number in 0..150 {
+            let mut wire = proxy.connect();
+            wire.post(&execute_with_progress(number, &json!("p"), "faulty.sleep(milliseconds = 5)"), &[ANN]);
+            let messages = wire.messages();
+            let last = messages.last().unwrap_or_else(|| panic!("stream {number} was cut off"));
+            assert!(last["id"] == number && last["result"]["isError"] == false, "{messages:?}");
+        }
     });
 }
 

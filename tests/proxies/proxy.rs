@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::harness::{not_run, until};
+use crate::harness::{free_port, not_run, until};
 use crate::wire::Wire;
 
 pub(super) const KINDS: [Kind; 2] = [Kind::Nginx, Kind::Caddy];
@@ -42,7 +42,7 @@ impl Proxy {
             return None;
         };
         let folder = tempfile::tempdir().unwrap();
-        let port = super::free_port();
+        let port = free_port();
         let mut command = match kind {
             Kind::Nginx => nginx(Path::new(&programs), folder.path(), port, daemon),
             Kind::Caddy => caddy(Path::new(&programs), folder.path(), port, daemon),
