@@ -4,10 +4,12 @@ mod canary;
 pub(crate) mod door;
 mod issuer;
 mod jwt;
+mod metadata;
 mod plugin;
 mod proxy;
 mod rates;
 mod sockets;
+mod times;
 mod tokens;
 
 use std::fs;

@@ -42,11 +42,21 @@ fn is_silent(log: &str, secrets: &[&str]) {
 
 #[test]
 fn nothing_of_a_web_token_is_logged() {
+    silent_about_a_web_token("human", " DEBUG ", " TRACE ", " codemoded::");
+}
+
+#[test]
+fn nothing_of_a_web_token_is_logged_as_json_either() {
+    silent_about_a_web_token("json", "\"level\":\"DEBUG\"", "\"level\":\"TRACE\"", "\"target\":\"codemoded::");
+}
+
+/// In this shape of the log, lines of these two levels say so, and lines of the daemon's own.
+fn silent_about_a_web_token(format: &str, debug: &str, trace: &str, own: &str) {
     let key = Key::ec();
     let server = KeyServer::start(&[key.public("k")]);
     let collector = Collector::start();
     let kept = format!(
-        "[audit]\nto = \"file:audit.jsonl\"\narguments = \"full\"\n[traces]\nendpoint = \"{}\"\n",
+        "[log]\nformat = \"{format}\"\n[audit]\nto = \"file:audit.jsonl\"\narguments = \"full\"\n[traces]\nendpoint = \"{}\"\n",
         collector.url
     );
     let config = config(&format!("jwks_url = \"{}\"", server.url), "") + &kept;
@@ -74,10 +84,9 @@ fn nothing_of_a_web_token_is_logged() {
     let parts = [&good, &bad, &unknown].map(|token| token.split('.').skip(1).collect::<Vec<_>>());
     is_silent(&log, &parts.concat());
     is_silent(&log, &[CANARY]);
-    assert!(log.contains(" DEBUG codemoded::"), "the daemon says what it can");
-    let below = log
-        .lines()
-        .find(|line| (line.contains(" DEBUG ") || line.contains(" TRACE ")) && !line.contains(" codemoded::"));
+    let talkative = |line: &&str| line.contains(debug) || line.contains(trace);
+    assert!(log.lines().any(|line| talkative(&line) && line.contains(own)), "the daemon says what it can: {log}");
+    let below = log.lines().filter(talkative).find(|line| !line.contains(own));
     assert_eq!(below, None, "no library does");
     let kept = ["audit.jsonl", "calls.jsonl"].map(|name| fs::read_to_string(daemon.folder.path().join(name)).unwrap());
     is_silent(&(kept.concat() + &collector.received()), &[&parts.concat()[..], &[CANARY][..]].concat());

@@ -1,5 +1,6 @@
 //! An issuer of tokens: its keys, the tokens that it signs, good ones and others, and the address of its keys.
 
+use std::fmt::Display;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -74,7 +75,7 @@ impl Key {
     }
 
     /// A token with this header and these claims.
-    pub(super) fn sign(&self, header: &Value, claims: &Value) -> String {
+    pub(super) fn sign(&self, header: &Value, claims: &impl Display) -> String {
         let message = message(header, claims);
         let random = SystemRandom::new();
         let signature = match self {
@@ -99,8 +100,8 @@ pub(super) fn sign_with_secret(secret: &[u8], header: &Value, claims: &Value) ->
     format!("{message}.{}", base64(ring::hmac::sign(&key, message.as_bytes()).as_ref()))
 }
 
-/// What is signed.
-pub(super) fn message(header: &Value, claims: &Value) -> String {
+/// What is signed. Claims can be such as no JSON library would write.
+pub(super) fn message(header: &Value, claims: &impl Display) -> String {
     format!("{}.{}", base64(header.to_string().as_bytes()), base64(claims.to_string().as_bytes()))
 }
 
