@@ -4,20 +4,22 @@
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::harness::{Daemon, allow_all, faulty, node, not_run, records, until};
+use crate::wire::Wire;
 
 const STEPS: [&str; 7] = ["list", "search", "describe", "execute", "error", "cancel", "close"];
 
-/// A daemon as it comes, and one with sessions.
-fn daemons() -> [Daemon; 2] {
+/// A daemon as it comes, and one with so many sessions.
+fn daemons(sessions: usize) -> [Daemon; 2] {
     let config = allow_all(&format!(
         "[limits]\nmax_execution_time = \"30s\"\nmax_call_time = \"25s\"\n{}{}",
         records(),
         faulty()
     ));
-    let with_sessions = config.replacen("[server]\n", "[server]\nsessions = true\n", 1);
+    let with_sessions = format!("[server]\nsessions = true\nmax_sessions = {sessions}\n");
+    let with_sessions = config.replacen("[server]\n", &with_sessions, 1);
     [Daemon::start(&config), Daemon::start(&with_sessions)]
 }
 
@@ -44,22 +46,42 @@ fn check(daemon: &Daemon, command: &mut Command) {
     until("the cancelled run has ended", || daemon.log().matches("Cancelled").count() > before);
 }
 
+/// The same of a client whose close is the end of its session, where there is room for one.
+#[track_caller]
+fn check_to_the_close(daemon: &Daemon, command: &mut Command) {
+    check(daemon, command);
+    if !daemon.has_sessions() {
+        return;
+    }
+    let hello = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } } });
+    let mut wire = Wire::connect(daemon);
+    wire.post(&hello, &[]);
+    let (head, body) = wire.answer();
+    assert_eq!(head.status, 200, "{command:?} has left its session open: {body}");
+    wire.request("DELETE", &[("mcp-session-id", head.value("mcp-session-id").unwrap())], b"");
+    assert_eq!(wire.head().status, 204);
+}
+
 #[test]
 fn the_typescript_sdk_of_the_first_version() {
     let Some((node, modules)) = node("the_typescript_sdk_of_the_first_version") else { return };
-    for daemon in daemons() {
+    for daemon in daemons(1) {
         let mut command = Command::new(&node);
-        check(&daemon, command.arg(script("node/sdk-v1.mjs")).arg(&daemon.url).env("CODEMODE_NODE_MODULES", &modules));
+        check_to_the_close(
+            &daemon,
+            command.arg(script("node/sdk-v1.mjs")).arg(&daemon.url).env("CODEMODE_NODE_MODULES", &modules),
+        );
     }
 }
 
 #[test]
 fn the_typescript_sdk_of_the_second_version() {
     let Some((node, modules)) = node("the_typescript_sdk_of_the_second_version") else { return };
-    for daemon in daemons() {
+    for daemon in daemons(1) {
         for how in ["legacy", "auto"] {
             let mut command = Command::new(&node);
-            check(
+            check_to_the_close(
                 &daemon,
                 command.arg(script("node/sdk-v2.mjs")).args([&daemon.url, how]).env("CODEMODE_NODE_MODULES", &modules),
             );
@@ -67,10 +89,11 @@ fn the_typescript_sdk_of_the_second_version() {
     }
 }
 
+/// It closes its connections and leaves its sessions to their time-out.
 #[test]
 fn mcp_remote() {
     let Some((node, modules)) = node("mcp_remote") else { return };
-    for daemon in daemons() {
+    for daemon in daemons(100) {
         let mut command = Command::new(&node);
         command
             .arg(script("node/sdk-v1.mjs"))
@@ -88,9 +111,12 @@ fn the_python_sdk_and_fastmcp() {
         not_run("the_python_sdk_and_fastmcp", "CODEMODE_PYTHON is not set; use tests/run");
         return;
     };
-    for daemon in daemons() {
+    for daemon in daemons(1) {
         for client in ["mcp", "fastmcp"] {
-            check(&daemon, Command::new(&python).arg(script("python/walk.py")).args([client, &daemon.url]));
+            check_to_the_close(
+                &daemon,
+                Command::new(&python).arg(script("python/walk.py")).args([client, &daemon.url]),
+            );
         }
     }
 }
@@ -101,56 +127,89 @@ fn the_rust_sdk() {
         not_run("the_rust_sdk", "CODEMODE_RMCP is not set; use tests/run");
         return;
     };
-    for daemon in daemons() {
+    for daemon in daemons(1) {
         for lifecycle in ["handshake", "discover"] {
-            check(&daemon, Command::new(&walk).args([&daemon.url, lifecycle]));
+            check_to_the_close(&daemon, Command::new(&walk).args([&daemon.url, lifecycle]));
         }
     }
 }
 
-/// Each command is a client of its own: it connects, does one thing, and closes.
+/// Each command is a client of its own: it connects, does one thing, and closes. `--strict` belongs to its list.
 #[test]
 fn the_inspector() {
     let Some((node, modules)) = node("the_inspector") else { return };
     let launcher = modules.join("@modelcontextprotocol/inspector/clients/launcher/build/index.js");
-    for daemon in daemons() {
-        let inspect = |arguments: &[&str]| {
-            let mut command = Command::new(&node);
-            command.arg(&launcher).args(["--cli", &daemon.url, "--transport", "http", "--method"]).args(arguments);
-            command.env("HOME", daemon.folder.path()).current_dir(daemon.folder.path());
-            command
-        };
-        let answer = |arguments: &[&str]| {
-            let done = run(&daemon, &mut inspect(arguments));
-            let (said, log) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
-            let answer = serde_json::from_str::<Value>(&said).unwrap_or_else(|_| panic!("{arguments:?}: {said}{log}"));
-            (answer, done.status.success(), log.into_owned())
-        };
-        let call = |tool: &str, argument: &str| answer(&["tools/call", "--tool-name", tool, "--tool-arg", argument]).0;
+    let [plain, with_sessions] = daemons(100);
+    for (daemon, era) in [(&plain, "legacy"), (&plain, "modern"), (&with_sessions, "legacy")] {
+        Inspector { launcher: &launcher, node: &node, daemon, era }.check();
+    }
+}
 
-        let (tools, sound, log) = answer(&["tools/list", "--strict"]);
-        assert_eq!(tools["tools"].as_array().unwrap().len(), 3);
-        assert!(sound && log.contains("0 errors"), "{log}");
-        let found = call("search_api", "query=count the entries under a key");
+struct Inspector<'a> {
+    launcher: &'a Path,
+    node: &'a Path,
+    daemon: &'a Daemon,
+    era: &'static str,
+}
+
+impl Inspector<'_> {
+    fn check(&self) {
+        let (tools, code, log) = self.answer(&["tools/list", "--strict"]);
+        let names: Vec<_> = tools["tools"].as_array().unwrap().iter().map(|tool| tool["name"].clone()).collect();
+        assert_eq!(names, ["search_api", "describe_api", "execute"]);
+        assert!(code == Some(0) && log.contains("0 errors"), "{code:?} {log}");
+        let found = self.call("search_api", "query=count the entries under a key", 0);
         assert_eq!(found["structuredContent"]["results"][0]["name"], "records.lookup");
-        assert_eq!(call("describe_api", "name=records.lookup")["structuredContent"]["name"], "records.lookup");
-        let executed = call("execute", "source=def main():\n    return 6 * 7\n");
-        assert_eq!(executed["structuredContent"]["result"], 42);
-        assert_eq!(call("execute", "source=def main():\n    return records.lookup()\n")["isError"], true);
+        let described = self.call("describe_api", "name=records.lookup", 0);
+        assert_eq!(described["structuredContent"]["name"], "records.lookup");
+        let executed = self.call("execute", "source=def main():\n    return 6 * 7\n", 0);
+        assert_eq!(executed["structuredContent"], json!({ "result": 42 }));
+        // It has an exit code for tools that fail.
+        let failed = self.call("execute", "source=def main():\n    return records.lookup()\n", 5);
+        let text = failed["content"][0]["text"].as_str().unwrap();
+        assert!(failed["isError"] == true && text.contains("missing required argument \"key\""), "{failed}");
+        self.stop();
+    }
 
-        // It cannot cancel, but it can be stopped; without a session that is the end of its run.
-        if daemon.has_sessions() {
-            continue;
-        }
-        let long = "source=def main():\n    faulty.note(text = \"begun\")\n    faulty.wait()\n";
-        let mut stopped = inspect(&["tools/call", "--tool-name", "execute", "--tool-arg", long])
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        until("the run has begun", || daemon.recorded("begun"));
+    /// It cannot cancel, but it can be stopped: without a session that is the end of its run, and in one it is not.
+    fn stop(&self) {
+        let note = format!("begun by {}", self.era);
+        let long = format!(
+            "source=def main():\n    faulty.note(text = \"{note}\")\n    faulty.sleep(milliseconds = 3000)\n    \
+             faulty.note(text = \"ended\")\n"
+        );
+        let before = self.daemon.log().matches("Cancelled").count();
+        let mut command = self.command(&["tools/call", "--tool-name", "execute", "--tool-arg", &long]);
+        let mut stopped = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        until("the run has begun", || self.daemon.recorded(&note));
         stopped.kill().unwrap();
         stopped.wait().unwrap();
-        until("the run has ended", || daemon.log().contains("Cancelled"));
+        if self.daemon.has_sessions() {
+            until("the run goes on", || self.daemon.recorded("ended"));
+        } else {
+            until("the run has ended", || self.daemon.log().matches("Cancelled").count() > before);
+            assert!(!self.daemon.recorded("ended"));
+        }
+    }
+
+    fn call(&self, tool: &str, argument: &str, code: i32) -> Value {
+        let (answer, found, log) = self.answer(&["tools/call", "--tool-name", tool, "--tool-arg", argument]);
+        assert_eq!(found, Some(code), "{argument}: {answer} {log}");
+        answer
+    }
+
+    fn answer(&self, arguments: &[&str]) -> (Value, Option<i32>, String) {
+        let done = run(self.daemon, &mut self.command(arguments));
+        let (said, log) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
+        let answer = serde_json::from_str(&said).unwrap_or_else(|_| panic!("{arguments:?}: {said}{log}"));
+        (answer, done.status.code(), log.into_owned())
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(self.node);
+        command.arg(self.launcher).args(["--cli", &self.daemon.url, "--transport", "http", "--protocol-era", self.era]);
+        command.arg("--method").args(arguments);
+        command.env("HOME", self.daemon.folder.path()).current_dir(self.daemon.folder.path());
+        command
     }
 }
