@@ -1,5 +1,7 @@
 //! A policy can be tried before it decides: its unit tests, and one call's decision with what each rule says.
 
+mod failing;
+
 use std::fs;
 use std::path::Path;
 
