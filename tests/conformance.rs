@@ -30,7 +30,7 @@ const OF_FIXTURES: [&str; 4] = [
 /// What the suite found in each scenario.
 type Found = BTreeMap<String, Vec<Value>>;
 
-// modelcontextprotocol/rust-sdk#869: one endpoint speaks the stateless revision and those before it.
+// modelcontextprotocol/rust-sdk#869 and GitLab's issue 627825: one endpoint speaks the stateless revision and those before it.
 #[test]
 fn every_scenario_that_needs_no_fixtures_passes_on_both_eras_from_one_endpoint() {
     let Some(suite) = Suite::find("every_scenario_that_needs_no_fixtures_passes_on_both_eras_from_one_endpoint") else {

@@ -1,6 +1,6 @@
 //! Answers that take long: when they become streams, what goes over these, and what ends them.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -40,6 +40,33 @@ fn a_long_run_becomes_a_stream_that_opens_with_a_comment() {
     assert_eq!(wire.piece(), None, "the answer ends the stream");
     wire.post(&execute(8, "return 1"), &[]);
     assert_eq!(wire.messages()[0]["id"], 8, "the connection goes on");
+}
+
+// modelcontextprotocol/typescript-sdk#2538: silent streams die, and those of long tools too.
+#[test]
+fn a_run_that_says_nothing_is_a_comment_every_quarter_minute() {
+    let daemon = start();
+    let silent = "return faulty.sleep(milliseconds = 18000)";
+    let (modern, headers) = stateless(execute_with_progress(2, &json!("t"), silent));
+    std::thread::scope(|scope| {
+        for (message, headers) in [(execute(1, silent), vec![]), (modern, borrowed(&headers))] {
+            let daemon = &daemon;
+            scope.spawn(move || {
+                let mut wire = Wire::connect(daemon);
+                wire.post(&message, &headers);
+                assert_eq!(wire.head().status, 200);
+                let mut pieces = Vec::new();
+                while let Some(piece) = wire.piece() {
+                    pieces.push((piece, Instant::now()));
+                }
+                let comments: Vec<_> = pieces.iter().filter(|(piece, _)| piece == ":\n\n").collect();
+                let [(_, first), (_, second)] = comments[..] else { panic!("{pieces:?}") };
+                let silence = *second - *first;
+                assert!((14..17).contains(&silence.as_secs()), "{silence:?}");
+                assert!(pieces.last().unwrap().0.contains("18000"), "{pieces:?}");
+            });
+        }
+    });
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Hosts, origins, methods, paths and headers.
 
 use super::{PING, Row, check, start, start_with_names, with};
-use crate::harness::Daemon;
-use crate::wire::request;
+use crate::harness::{Daemon, SECRET, by_header};
+use crate::wire::{Wire, request};
 
 const REFUSED: Option<i64> = Some(-32600);
 
@@ -110,6 +110,30 @@ fn a_foreign_origin_is_refused_before_anything_else_is_looked_at() {
         code: REFUSED,
     });
     check(&daemon, rows.into());
+}
+
+/// The same where callers are told apart and have asked all that they may; the answer names what to set.
+#[test]
+fn a_foreign_host_or_origin_is_refused_before_identity_and_rates() {
+    let daemon = by_header("[rates]\nrequests_per_minute = 1\nfailures_per_minute = 1\n");
+    let ask = |secret: &str, more: &[(&str, &str)]| {
+        let mut wire = Wire::connect(&daemon);
+        wire.request("POST", &[&[("x-user", "ann"), ("x-codemode-secret", secret)], more].concat(), PING.as_bytes());
+        let (head, body) = wire.answer();
+        (head.status, body)
+    };
+    let (good, bad) = (SECRET, "a guess of 16 letters");
+    assert_eq!([ask(good, &[]).0, ask(bad, &[]).0], [200, 401]);
+    assert_eq!([ask(good, &[]).0, ask(bad, &[]).0], [429, 429]);
+    for (foreign, setting) in [
+        (("host", "evil.example.com"), "`server.allowed_hosts`"),
+        (("origin", "https://evil.example.com"), "`server.trusted_origins`"),
+    ] {
+        for secret in [good, bad] {
+            let (status, body) = ask(secret, &[foreign]);
+            assert!(status == 403 && body.contains(setting), "{foreign:?}: {status} {body}");
+        }
+    }
 }
 
 #[test]
