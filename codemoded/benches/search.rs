@@ -28,7 +28,7 @@ const ROUNDS: usize = 20;
 fn main() {
     let queries = queries();
     let limits = Limits::default();
-    let (policy, subject) = (policy(), Subject::new(SubjectId::new("ada").unwrap()));
+    let policy = policy();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     println!("{} queries, {ROUNDS} rounds, times in microseconds", queries.len());
     for size in SIZES {
@@ -40,29 +40,41 @@ fn main() {
 
         let scan = Scan::new(&samples);
         for query in &queries {
-            let response = catalog.search(query, &limits, |all| vec![true; all.len()]).unwrap();
+            let response = catalog.matching(query, &limits).unwrap().response(&limits);
             let names: Vec<&str> = response.results.iter().map(|result| result.name.as_str()).collect();
             assert_eq!(names, scan.search(query, limits.max_search_results), "`{query}`");
         }
         measure("index", ROUNDS, &queries, |query| {
-            black_box(catalog.search(query, &limits, |all| vec![true; all.len()]).unwrap());
+            black_box(catalog.matching(query, &limits).unwrap().response(&limits));
         });
         measure("index, every second hidden", ROUNDS, &queries, |query| {
-            let response = catalog.search(query, &limits, |all| (0..all.len()).map(|place| place % 2 == 0).collect());
-            black_box(response.unwrap());
-        });
-        measure("index, with a discover policy", 2, &queries, |query| {
             let mut matches = catalog.matching(query, &limits).unwrap();
-            let asked = matches.capabilities().map(|each| Asked::from(&**each)).collect();
-            let deadline = Instant::now() + Duration::from_secs(10);
-            let visible = runtime.block_on(policy.visible(&subject, asked, deadline));
+            let visible: Vec<bool> = (0..matches.capabilities().count()).map(|place| place % 2 == 0).collect();
             matches.retain(&visible);
             black_box(matches.response(&limits));
         });
+        let discovering = |query: &str, subject: &Subject| {
+            let mut matches = catalog.matching(query, &limits).unwrap();
+            let asked = matches.capabilities().map(|each| Asked::from(&**each)).collect();
+            let deadline = Instant::now() + Duration::from_secs(10);
+            let visible = runtime.block_on(policy.visible(subject, asked, deadline));
+            matches.retain(&visible);
+            black_box(matches.response(&limits));
+        };
+        let mut strangers = (0..).map(|number| subject(&format!("stranger-{size}-{number}")));
+        measure("a discover policy, first asked", 2, &queries, |query| {
+            discovering(query, &strangers.next().unwrap());
+        });
+        let ada = subject("ada");
+        measure("a discover policy", ROUNDS, &queries, |query| discovering(query, &ada));
         measure("plain scan", 1, &queries, |query| {
             black_box(scan.search(query, limits.max_search_results));
         });
     }
+}
+
+fn subject(id: &str) -> Subject {
+    Subject::new(SubjectId::new(id).unwrap())
 }
 
 /// Shows by subject and name, as a deployment might.
@@ -87,7 +99,7 @@ fn measure(what: &str, rounds: usize, queries: &[String], mut search: impl FnMut
         .collect();
     times.sort_unstable();
     let at = |percent: usize| times[(times.len() - 1) * percent / 100].as_secs_f64() * 1e6;
-    println!("  {what:28} median {:9.1}  p99 {:9.1}", at(50), at(99));
+    println!("  {what:30} median {:9.1}  p99 {:9.1}", at(50), at(99));
 }
 
 /// The first of the sample catalogs together, and then again under other names, until there are enough.

@@ -21,7 +21,7 @@ pub use description::{Description, FieldDescription};
 pub use fault::{CatalogFault, Origin, Problem};
 pub use matches::Matches;
 
-use super::search::{Document, Index, SearchResponse, SearchResult};
+use super::search::{Document, Index, SearchResult};
 use super::{Capability, Hints, Id, signature};
 use crate::failure::Failure;
 use crate::limits::Limits;
@@ -239,24 +239,9 @@ impl Catalog {
         self.entry(name).map(|entry| Description::new(&entry.capability, &entry.signature))
     }
 
-    /// The capabilities that match `query`, before they are ranked.
+    /// The capabilities that match the words of a task, before they are ranked.
     pub fn matching(&self, query: &str, limits: &Limits) -> Result<Matches<'_>, Failure> {
         Ok(Matches::new(&self.entries, self.index.matching(query, limits)?))
-    }
-
-    /// Finds capabilities by the words of a task. `visible` is asked once, for all that match, and says of each
-    /// whether the caller may know of it.
-    pub fn search(
-        &self,
-        query: &str,
-        limits: &Limits,
-        visible: impl FnOnce(&[&Capability]) -> Vec<bool>,
-    ) -> Result<SearchResponse, Failure> {
-        let mut matches = self.matching(query, limits)?;
-        let candidates: Vec<&Capability> = matches.capabilities().map(Arc::as_ref).collect();
-        let visible = if candidates.is_empty() { Vec::new() } else { visible(&candidates) };
-        matches.retain(&visible);
-        Ok(matches.response(limits))
     }
 
     fn entry(&self, name: &str) -> Option<&Entry> {

@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::{Catalog, CatalogFault, MAX_CAPABILITIES, Registration};
+use crate::capability::search::SearchResponse;
 use crate::capability::{Hints, Id};
 use crate::limits::Limits;
 
@@ -21,6 +22,11 @@ fn registration(name: &str) -> Registration {
             .into(),
         output: json!({ "type": "object" }).to_string().into(),
     }
+}
+
+/// What everybody finds.
+fn search(catalog: &Catalog, query: &str, limits: &Limits) -> SearchResponse {
+    catalog.matching(query, limits).unwrap().response(limits)
 }
 
 fn catalog(names: &[&str]) -> Catalog {
@@ -146,7 +152,7 @@ fn a_disabled_capability_is_nowhere_but_in_the_list() {
     assert!(catalog.get("sample.b").is_none());
     assert!(catalog.by_id("sample.entry.b").is_none());
     assert!(catalog.describe("sample.b").is_none());
-    assert_eq!(catalog.search("sample b", &Limits::default(), |all| vec![true; all.len()]).unwrap().total, 0);
+    assert_eq!(search(&catalog, "sample b", &Limits::default()).total, 0);
     assert_eq!(catalog.disabled(), [Id::new("sample.entry.b")]);
 }
 
@@ -173,14 +179,14 @@ fn the_summary_stands_in_for_an_empty_description() {
 fn the_number_of_results_is_bounded_and_the_rest_counted() {
     let names: Vec<String> = (0..25).map(|number| format!("sample.entry_{number:02}")).collect();
     let catalog = catalog(&names.iter().map(String::as_str).collect::<Vec<_>>());
-    let search = |most| {
+    let most = |most| {
         let limits = Limits { max_search_results: most, ..Limits::default() };
-        let response = catalog.search("entry", &limits, |all| vec![true; all.len()]).unwrap();
+        let response = search(&catalog, "entry", &limits);
         (response.results.len(), response.truncated, response.total)
     };
-    assert_eq!(search(24), (24, true, 25));
-    assert_eq!(search(25), (25, false, 25));
-    assert_eq!(search(26), (25, false, 25));
+    assert_eq!(most(24), (24, true, 25));
+    assert_eq!(most(25), (25, false, 25));
+    assert_eq!(most(26), (25, false, 25));
 }
 
 #[test]
@@ -193,7 +199,7 @@ fn an_answer_fits_its_bound_in_bytes() {
         .collect();
     let catalog = Catalog::build(registrations, &[]).unwrap();
     let limits = Limits { max_search_results: 100, ..Limits::default() };
-    let response = catalog.search("entry", &limits, |all| vec![true; all.len()]).unwrap();
+    let response = search(&catalog, "entry", &limits);
     let bytes = serde_json::to_string(&response).unwrap().len();
     assert!((60_000..=65_536).contains(&bytes), "{bytes}");
     assert_eq!((response.results.len(), response.truncated, response.total), (10, true, 100));
@@ -203,20 +209,17 @@ fn an_answer_fits_its_bound_in_bytes() {
 fn a_caller_sees_what_a_catalog_without_the_hidden_would_show() {
     let all = catalog(&["sample.entry_a", "sample.entry_b.entry", "sample.entry_c"]);
     let without = catalog(&["sample.entry_a", "sample.entry_c"]);
-    let mut asked = Vec::new();
-    let seen = all
-        .search("entry", &Limits::default(), |candidates| {
-            asked = candidates.iter().map(|capability| capability.name.to_string()).collect();
-            candidates.iter().map(|capability| capability.name.as_str() != "sample.entry_b.entry").collect()
-        })
-        .unwrap();
-    assert_eq!(seen, without.search("entry", &Limits::default(), |all| vec![true; all.len()]).unwrap());
-    assert_eq!(asked, ["sample.entry_a", "sample.entry_b.entry", "sample.entry_c"]);
+    let limits = Limits::default();
+    let mut matches = all.matching("entry", &limits).unwrap();
+    let names: Vec<_> = matches.capabilities().map(|capability| capability.name.to_string()).collect();
+    assert_eq!(names, ["sample.entry_a", "sample.entry_b.entry", "sample.entry_c"]);
+    matches.retain(&names.iter().map(|name| name != "sample.entry_b.entry").collect::<Vec<_>>());
+    assert_eq!(matches.response(&limits), search(&without, "entry", &limits));
 }
 
 #[test]
-fn a_policy_is_not_asked_where_nothing_matches() {
-    let response = catalog(&["sample.entry"]).search("zebra", &Limits::default(), |_| panic!("asked")).unwrap();
+fn nothing_is_found_where_nothing_matches() {
+    let response = search(&catalog(&["sample.entry"]), "zebra", &Limits::default());
     assert_eq!((response.results.len(), response.truncated, response.total), (0, false, 0));
 }
 
