@@ -103,12 +103,15 @@ fn a_file_that_cannot_be_used_is_refused_with_its_line() {
     fs::write(folder.path().join("codemode.toml"), config).unwrap();
     let digest = "0".repeat(64);
     let table = [
-        ("a = 1".to_owned(), "token `a`: must be a table"),
+        ("# mine\na = 1".to_owned(), "tokens.toml:2:1: must be a table"),
         ("a = { sha256 = \"x\", subject = \"a\", expires = 2099-01-01 }".to_owned(), "`sha256` must be 64"),
         (format!("a = {{ sha256 = \"{digest}\", expires = 2099-01-01 }}"), "`subject` must be a text"),
         (format!("a = {{ sha256 = \"{digest}\", subject = \"a\" }}"), "`expires` must be a date"),
         (format!("a = {{ sha256 = \"{digest}\", subject = \"a\", expires = 2099-01-01T00:00:00 }}"), "with an offset"),
-        (format!("a = {{ sha256 = \"{digest}\", subject = \"a\", expires = 2099-01-01, admin = true }}"), "`admin`"),
+        (
+            format!("a = {{ sha256 = \"{digest}\", subject = \"a\", expires = 2099-01-01, admin = true }}"),
+            "unknown key; known here",
+        ),
         (format!("a = {{ sha256 = \"{digest}\", subject = \"a\", groups = [1], expires = 2099-01-01 }}"), "`groups`"),
     ];
     for (line, fault) in table {
@@ -116,5 +119,35 @@ fn a_file_that_cannot_be_used_is_refused_with_its_line() {
         let (code, _, err) = run(&["--config", "codemode.toml"], folder.path());
         assert_eq!(code, 78, "{line}: {err}");
         assert!(err.contains(fault), "{line}: {err}");
+    }
+}
+
+/// Whoever makes a token may paste all that was printed into the file.
+#[test]
+fn a_secret_in_the_file_of_tokens_is_quoted_nowhere() {
+    let (ann, line) = mint(&["--subject", "ann", "--group", "ops"]);
+    let secret = ann.rsplit_once('_').unwrap().1;
+    let daemon = start(&format!("{line}\n"), "");
+    let path = daemon.folder.path().join("tokens.toml");
+    let mistakes = [
+        (format!("{ann}\n{line}\n"), "1:"),
+        (format!("{line}\n{ann} = \"ann\"\n"), "2:1: must be a table"),
+        (format!("{line}\n{}\n", line.replacen("subject", &format!("{ann} = 1, subject"), 1)), "2:"),
+        (line.replacen("subject", &format!("{ann} = 1, subject"), 1), "1:1: unknown key"),
+        (format!("{line}\nb = \"{ann}\n"), "2:"),
+    ];
+    for (text, fault) in mistakes {
+        let told = || daemon.log().matches("the file of tokens has changed and cannot be used").count();
+        let before = told();
+        fs::write(&path, &text).unwrap();
+        until("the fault is told", || {
+            note(&daemon, &[&bearer(&ann)]);
+            told() > before
+        });
+        daemon.reload();
+        let (code, out, err) = run(&["--config", "codemode.toml", "check"], daemon.folder.path());
+        assert_eq!((code, err.lines().count()), (78, 1), "{err}");
+        assert!(err.contains(&format!("tokens.toml:{fault}")), "{err}");
+        assert!(![out, err, daemon.log()].iter().any(|text| text.contains(secret)), "{text}");
     }
 }

@@ -1,13 +1,15 @@
 //! The file of tokens: TOML, one line a token, as `codemoded token new` prints it.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
+use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use toml_edit::{Document, Item, TableLike};
+use toml_edit::{Document, Item, Key, TableLike};
 
 use super::{Entry, Expiry, Table};
 use crate::identity::{InvalidSubject, Subject, SubjectId};
@@ -30,10 +32,18 @@ pub enum TokenFileError {
     Unreadable { path: PathBuf, source: io::Error },
     #[error("`{}` holds more than {MAX_BYTES} bytes", .0.display())]
     TooLarge(PathBuf),
-    #[error("`{}` is not TOML", path.display())]
-    Syntax { path: PathBuf, source: toml_edit::TomlError },
-    #[error("`{}`: token `{id}`", path.display())]
-    Token { path: PathBuf, id: String, source: TokenFault },
+    /// What the parser says would quote the file, and whoever pastes a token into it has its secret there.
+    #[error("{}:{at}: no line of a token; put there what `codemoded token new` prints for the file", path.display())]
+    Syntax { path: PathBuf, at: Place },
+    #[error("{}:{at}", path.display())]
+    Token { path: PathBuf, at: Place, source: TokenFault },
+}
+
+/// A line and a column in characters, from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    line: usize,
+    column: usize,
 }
 
 /// What is wrong with one token's line.
@@ -41,8 +51,8 @@ pub enum TokenFileError {
 pub enum TokenFault {
     #[error("must be a table: paste the line that `codemoded token new` printed")]
     NoTable,
-    #[error("unknown key `{0}`; known here: `expires`, `groups`, `sha256`, `subject`")]
-    UnknownKey(String),
+    #[error("unknown key; known here: `expires`, `groups`, `sha256`, `subject`")]
+    UnknownKey,
     #[error("`sha256` must be 64 hexadecimal digits")]
     Digest,
     #[error("`subject` must be a text")]
@@ -70,21 +80,38 @@ pub(super) fn read(path: &Path) -> Result<Table, TokenFileError> {
     if text.len() as u64 > MAX_BYTES {
         return Err(TokenFileError::TooLarge(path.to_owned()));
     }
-    let document = Document::parse(text).map_err(|source| TokenFileError::Syntax { path: path.to_owned(), source })?;
+    let at = |span: Option<Range<usize>>| Place::of(&text, span.map_or(0, |span| span.start));
+    let document = Document::parse(text.as_str())
+        .map_err(|error| TokenFileError::Syntax { path: path.to_owned(), at: at(error.span()) })?;
     let mut table = HashMap::new();
     for (id, item) in document.iter() {
-        let entry =
-            entry(item).map_err(|source| TokenFileError::Token { path: path.to_owned(), id: id.to_owned(), source })?;
+        let entry = entry(item).map_err(|source| {
+            let key = document.as_table().key(id).and_then(Key::span);
+            TokenFileError::Token { path: path.to_owned(), at: at(key), source }
+        })?;
         table.insert(id.to_owned(), entry);
     }
     Ok(table)
 }
 
+impl Place {
+    fn of(text: &str, byte: usize) -> Self {
+        let before = text.get(..byte).unwrap_or(text);
+        let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+        Self { line: before.matches('\n').count() + 1, column }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.line, self.column)
+    }
+}
+
 fn entry(item: &Item) -> Result<Entry, TokenFault> {
     let fields = item.as_table_like().ok_or(TokenFault::NoTable)?;
-    if let Some((unknown, _)) = fields.iter().find(|(key, _)| !["expires", "groups", "sha256", "subject"].contains(key))
-    {
-        return Err(TokenFault::UnknownKey(unknown.to_owned()));
+    if fields.iter().any(|(key, _)| !["expires", "groups", "sha256", "subject"].contains(&key)) {
+        return Err(TokenFault::UnknownKey);
     }
     let text = |key: &str| fields.get(key).and_then(Item::as_str);
     let digest = text("sha256").and_then(digest).ok_or(TokenFault::Digest)?;
