@@ -34,6 +34,9 @@ pub(super) fn explained_at(message: &str, before: &str, at: &str) -> String {
     let form = || FORMS.iter().find(|(wording, _)| message.contains(wording)).map(|(_, substitute)| *substitute);
     match spelling.or_else(form) {
         Some(substitute) => format!("{}; {substitute}", message.trim_end_matches('.')),
+        None if message.starts_with("Variable `") && message.ends_with("` not found") => {
+            format!("{message}; what can be called is found with `search_api`")
+        }
         None => message.to_owned(),
     }
 }
