@@ -139,6 +139,24 @@ fn hanging_up_on_the_proxy_ends_the_run() {
     });
 }
 
+#[test]
+fn a_run_is_called_off_through_the_proxy() {
+    each("a_run_is_called_off_through_the_proxy", |proxy, daemon| {
+        let session = proxy.open_session();
+        let within = [ANN, ("mcp-session-id", session.as_str())];
+        let mut wire = proxy.connect();
+        wire.post(&execute_with_progress(5, &json!(1), &format!("{}\nfaulty.wait()", note("begun"))), &within);
+        until("the run has begun", || daemon.recorded("begun"));
+        let mut other = proxy.connect();
+        let params = json!({ "requestId": 5 });
+        other.post(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params }), &within);
+        assert_eq!(other.head().status, 202);
+        let (head, body) = wire.answer();
+        assert!(head.status == 200 && !body.contains("\"id\":5"), "no answer to what was called off: {body}");
+        until("the run has ended", || daemon.log().contains("Cancelled"));
+    });
+}
+
 // modelcontextprotocol/typescript-sdk#2538: silent streams die after about five minutes.
 #[test]
 fn an_idle_stream_stays_open() {
