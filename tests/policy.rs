@@ -109,8 +109,11 @@ fn one_call_is_decided_and_each_rule_says_why() {
     assert!(printed.starts_with("decision  allow\n"), "{printed}");
     let (_, printed, _) = eval(&["faulty.note", "text=seven"]);
     assert!(printed.starts_with("decision  allow\nshown     yes\n"), "{printed}");
+    let (_, by_id, _) = eval(&["faulty.record.write", "value=1", "--claims", "writer.json"]);
+    assert!(by_id.starts_with("decision  allow\n"), "{by_id}");
     for (arguments, code, text) in [
         (&["faulty.nothing"][..], 1, "error: capability not found"),
+        (&["faulty.nott", "text=seven"], 1, "faulty.note"),
         (&["faulty.note", "text"], 64, "error: `text` is no argument; write KEY=VALUE"),
         (&["faulty.note", "text=1"], 1, "error: invalid capability arguments: faulty.note: argument \"text\" must be"),
     ] {

@@ -380,6 +380,10 @@ fn catalog(daemon: &Daemon) -> String {
     for each in generation.catalog.iter() {
         let signature = crate::capability::signature::signature(&each.name, &each.input);
         let _ = writeln!(text, "{signature}\n    {}", each.summary);
+        // What a policy goes by.
+        if each.id.as_str() != each.name.as_str() {
+            let _ = writeln!(text, "    ID {}", each.id.as_str());
+        }
     }
     text
 }

@@ -28,7 +28,7 @@ pub(super) enum Command {
     Test { files: Vec<PathBuf> },
     /// Shows the decision that a call would get, and what each rule of the policy says of it.
     Eval {
-        /// The capability.
+        /// The capability, by its name or its ID.
         name: String,
         /// `KEY=VALUE` each; a value that is not JSON is a string.
         arguments: Vec<String>,
@@ -89,11 +89,10 @@ pub(super) async fn eval(
     arguments: &[String],
 ) -> Result<String, CommandError> {
     let generation = daemon.current.get();
-    let capability = generation
-        .catalog
-        .get(name)
-        .ok_or(Failure::NotFound { near: None })
-        .map_err(|failure| super::failed(&failure))?;
+    let catalog = &generation.catalog;
+    let near = || catalog.near(name).first().map(|near| near.name.as_str().to_owned());
+    let capability = catalog.get(name).or_else(|| catalog.by_id(name));
+    let capability = capability.ok_or_else(|| super::failed(&Failure::NotFound { near: near() }))?;
     let arguments = bound(capability, arguments)?;
     let shown = generation.shows(&subject, capability).await;
     let question = Question { subject, capability: Asked::from(&**capability), arguments: Arc::new(arguments) };
