@@ -32,6 +32,20 @@ fn an_unknown_key_and_a_missing_policy_are_refused_together() {
 }
 
 #[test]
+fn what_cannot_be_read_is_told_with_the_systems_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    let (code, _, errors) = run(&["check"], folder.path());
+    let told = "error: codemode.toml: cannot read the configuration; give another with `--config FILE`: No such file or \
+                directory (os error 2)\n";
+    assert_eq!((code, errors.as_str()), (78, told));
+    let config = "[identity]\nmode = \"static\"\nsubject = { file = \"folder\" }\n[policy]\nmode = \"allow-all\"\n";
+    fs::create_dir(folder.path().join("folder")).unwrap();
+    fs::write(folder.path().join("codemode.toml"), config).unwrap();
+    let (_, _, errors) = run(&["check"], folder.path());
+    assert!(errors.contains("folder`: Is a directory (os error 21)\n"), "{errors}");
+}
+
+#[test]
 fn a_missing_library_is_refused() {
     let config = allow_all(&plugin("gone", std::path::Path::new("./gone.so"), ""));
     check(&config, &["plugins[0]", "gone.so"]);

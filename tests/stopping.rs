@@ -274,6 +274,13 @@ fn the_command_reloads_and_tells_what_came_of_it() {
     let (code, printed, errors) = reload();
     assert_eq!((code, printed.as_str()), (Some(78), ""), "{errors}");
     assert!(errors.starts_with("error: ") && errors.ends_with("\nerror: generation 2 goes on\n"), "{errors}");
+    let faults = config("10s").replace("max_call_time", "max_cal_time").replace("allow-all", "reggo ⏎");
+    fs::write(&file, faults).unwrap();
+    let (_, _, errors) = reload();
+    let lines: Vec<_> = errors.lines().collect();
+    assert_eq!(lines.len(), 3, "a fault is one line, whatever is in it: {errors}");
+    assert!(lines[0].contains("policy.mode: unknown choice `reggo") && lines[0].contains("; known here: "), "{errors}");
+    assert!(lines[1].ends_with("limits.max_cal_time: unknown key; did you mean `max_call_time`?"), "{errors}");
     fs::remove_file(folder.path().join("systemctl")).unwrap();
     let path = folder.path().display().to_string();
     let done = Command::new(executable()).arg("reload").env("PATH", path).output().unwrap();

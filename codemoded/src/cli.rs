@@ -189,7 +189,7 @@ enum CommandError {
 }
 
 fn lines(faults: &[ConfigFault]) -> String {
-    faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+    faults.iter().map(ConfigFault::in_full).collect::<Vec<_>>().join("\n")
 }
 
 /// Reads the arguments, does what they say, and gives the exit code.

@@ -74,16 +74,11 @@ pub async fn examine(config: &Config) -> Vec<Finding> {
 /// What is left to say of a configuration that cannot be used.
 pub fn unusable(faults: &[ConfigFault]) -> Vec<Finding> {
     let mend = "mend the configuration; nothing else was looked at";
-    // A fault's own text has its problem in it.
-    let text = |fault: &ConfigFault| causes(fault.to_string(), fault.problem.source());
-    faults.iter().map(|fault| Finding::fault("configuration", text(fault), mend)).collect()
+    faults.iter().map(|fault| Finding::fault("configuration", fault.in_full(), mend)).collect()
 }
 
 fn with_causes(error: &dyn Error) -> String {
-    causes(error.to_string(), error.source())
-}
-
-fn causes(mut text: String, mut cause: Option<&(dyn Error + 'static)>) -> String {
+    let (mut text, mut cause) = (error.to_string(), error.source());
     while let Some(next) = cause {
         text = format!("{text}: {next}");
         cause = next.source();

@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 
+use crate::daemon::NEXT_REASON;
+
 /// The program that asks systemd.
 const SYSTEMCTL: &str = "systemctl";
 
@@ -76,7 +78,7 @@ impl Status {
     fn read(line: &str) -> Self {
         let (generation, rest) = line.trim().split_once("; reload ").unwrap_or((line.trim(), ""));
         let (reload, outcome) = rest.split_once(' ').unwrap_or((rest, ""));
-        let failed = outcome.strip_prefix("failed: ").map(|reasons| reasons.replace("; ", "\n"));
+        let failed = outcome.strip_prefix("failed: ").map(|reasons| reasons.replace(NEXT_REASON, "\n"));
         Self { generation: generation.to_owned(), reload: reload.parse().unwrap_or_default(), failed }
     }
 }

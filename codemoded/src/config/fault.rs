@@ -1,5 +1,6 @@
 //! What is wrong with a configuration, and where: a file with line and column, an environment variable or a flag.
 
+use std::error::Error as _;
 use std::io;
 use std::path::PathBuf;
 
@@ -18,7 +19,7 @@ pub struct ConfigFault {
 /// What is wrong with a key or its value.
 #[derive(Debug, thiserror::Error)]
 pub enum Problem {
-    #[error("cannot read the configuration file")]
+    #[error("cannot read the configuration; give another with `--config FILE`")]
     UnreadableConfiguration(#[source] io::Error),
     #[error("not TOML: {0}")]
     Syntax(String),
@@ -78,6 +79,15 @@ pub enum Problem {
 }
 
 impl ConfigFault {
+    /// With what the system said of it, still in one line.
+    pub fn in_full(&self) -> String {
+        match self.problem.source() {
+            // The fault's own text has the problem in it, and not the problem's cause.
+            Some(cause) => format!("{self}: {cause}"),
+            None => self.to_string(),
+        }
+    }
+
     /// The order in which an operator reads the file; faults from elsewhere follow.
     pub(super) fn reading_order(&self) -> (bool, Option<(usize, usize)>) {
         match &self.place {

@@ -20,7 +20,7 @@ use crate::worker::WorkerFault;
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// What is wrong in parts that do not depend on each other.
-    #[error("{}", lines_of_all(.0))]
+    #[error("{}", lines(.0))]
     Several(Vec<StartError>),
     #[error("{}", lines(.0))]
     Plugins(Vec<PluginFault>),
@@ -98,10 +98,6 @@ pub fn reasons(error: &dyn Error) -> Vec<String> {
     reasons
 }
 
-fn lines<T: ToString>(faults: &[T]) -> String {
-    faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
-}
-
-fn lines_of_all(faults: &[StartError]) -> String {
+fn lines<T: Error>(faults: &[T]) -> String {
     faults.iter().flat_map(|fault| reasons(fault)).collect::<Vec<_>>().join("\n")
 }

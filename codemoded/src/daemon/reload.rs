@@ -12,6 +12,10 @@ use crate::metrics::Metrics;
 use crate::supervisor::Supervisor;
 use crate::worker::Spawner;
 
+/// Between reasons in the status, which is one line. No reason has it: there it becomes a space.
+pub const NEXT_REASON: &str = " ⏎ ";
+const RETURN: char = '⏎';
+
 /// Makes the next generation when it is asked to, one at a time. A handle.
 #[derive(Clone, Debug)]
 pub struct Reloader(Arc<Shared>);
@@ -69,7 +73,7 @@ pub struct Reloaded {
 /// Why everything is as it was.
 #[derive(Debug, thiserror::Error)]
 pub enum ReloadError {
-    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+    #[error("{}", .0.iter().map(ConfigFault::in_full).collect::<Vec<_>>().join("\n"))]
     Config(Vec<ConfigFault>),
     #[error(transparent)]
     Build(#[from] StartError),
@@ -190,7 +194,10 @@ impl ReloadState {
         match self.last.as_ref().map(|last| &last.outcome) {
             None => format!("generation {generation}"),
             Some(Ok(_)) => format!("generation {generation}; reload {count} succeeded"),
-            Some(Err(reasons)) => format!("generation {generation}; reload {count} failed: {}", reasons.join("; ")),
+            Some(Err(reasons)) => {
+                let reasons: Vec<_> = reasons.iter().map(|reason| reason.replace(RETURN, " ")).collect();
+                format!("generation {generation}; reload {count} failed: {}", reasons.join(NEXT_REASON))
+            }
         }
     }
 }

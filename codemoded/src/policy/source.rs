@@ -38,7 +38,7 @@ pub struct Place {
 /// Why a policy does not load.
 #[derive(Debug, thiserror::Error)]
 pub enum PolicyError {
-    #[error("{path}: the policy file cannot be read", path = .path.display())]
+    #[error("{path}: the policy file cannot be read by the user of this process", path = .path.display())]
     Unreadable {
         path: PathBuf,
         #[source]

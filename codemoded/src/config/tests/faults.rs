@@ -388,7 +388,7 @@ fn a_text_that_is_not_toml_is_refused_at_its_line() {
 fn a_file_that_is_not_there_is_refused() {
     let folder = Folder::new("");
     std::fs::remove_file(folder.path("codemode.toml")).unwrap();
-    folder.is_refused("codemode.toml: cannot read the configuration file");
+    folder.is_refused("codemode.toml: cannot read the configuration; give another with `--config FILE`");
 }
 
 #[test]

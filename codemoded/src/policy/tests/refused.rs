@@ -230,7 +230,10 @@ fn no_module_and_no_file() {
     let unread = PolicySource::read(&["/nowhere/a.rego".into()], &["/nowhere/b.json".into()], "data.p.allow".into());
     assert_eq!(
         texts(&unread.unwrap_err()),
-        ["/nowhere/a.rego: the policy file cannot be read", "/nowhere/b.json: the policy file cannot be read",]
+        [
+            "/nowhere/a.rego: the policy file cannot be read by the user of this process",
+            "/nowhere/b.json: the policy file cannot be read by the user of this process",
+        ]
     );
 }
 
