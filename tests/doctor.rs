@@ -324,17 +324,38 @@ fn the_audit_cannot_be_written() {
 fn by_tokens() -> Host {
     let tokens = "mode = \"tokens\"\ntokens_file = \"tokens.toml\"";
     let host = Host::new(&allow_all(SMALL).replace("mode = \"static\"\nsubject = \"local\"", tokens));
-    host.file("tokens.toml", "", 0o644);
+    host.file("tokens.toml", "", 0o640);
     host
+}
+
+/// A line for the file of tokens that ends then.
+fn token_until(id: &str, end: &str) -> String {
+    format!("{id} = {{ sha256 = \"{}\", subject = \"ann\", expires = {end} }}\n", "0".repeat(64))
 }
 
 #[test]
 fn tokens_cannot_be_used() {
     let host = by_tokens();
-    host.told().has("tokens", "ok", "mode 0644");
+    host.told().has("tokens", "warning", "mode 0640; 0 in it, 0 expired: nobody gets in");
+    host.file("tokens.toml", &token_until("a", "2020-01-01"), 0o640);
+    host.told().has("tokens", "warning", "1 in it, 1 expired: nobody gets in");
+    let ends = [("a", "2020-01-01"), ("b", "2199-02-01"), ("c", "2198-02-01")];
+    let three = ends.map(|(id, end)| token_until(id, end)).concat();
+    host.file("tokens.toml", &three, 0o640);
+    host.told().has("tokens", "ok", "mode 0640; 3 in it, 1 expired, the next ends 2198-02-01T00:00:00Z");
+    host.file("tokens.toml", &three, 0o644);
+    host.told().has("tokens", "warning", "may be read by every user (mode 0644)");
+    host.file("tokens.toml", &three, 0o000);
+    let drop = if is_root() { "setpriv --bounding-set=-dac_override,-dac_read_search" } else { "exec" };
+    let told = host.after(drop);
+    told.has("tokens", "fault", "Permission denied");
+    let rows: Vec<_> = told.findings.iter().filter(|finding| finding["what"] == "tokens").collect();
+    let mend = format!("chmod 640 {}`", host.path("tokens.toml").display());
+    assert!(rows.len() == 1 && rows[0]["mend"].as_str().unwrap().ends_with(&mend), "{rows:?}");
+    assert!(rows[0]["mend"].as_str().unwrap().starts_with("as root: `chown root:"), "{rows:?}");
     host.file("tokens.toml", "", 0o666);
     host.told().has("tokens", "fault", "may be written by others (mode 0666)");
-    host.file("tokens.toml", "a = 1\n", 0o644);
+    host.file("tokens.toml", "a = 1\n", 0o640);
     host.told().has("tokens", "fault", "must be a table");
 }
 

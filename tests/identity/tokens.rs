@@ -6,12 +6,14 @@ use std::path::Path;
 use super::door::{note, search, was_reached};
 use crate::harness::{Daemon, faulty, run, until};
 
-/// A token and the line for the file.
+/// A token and its line for the file, which is the last: scripts take it from there.
 fn mint(arguments: &[&str]) -> (String, String) {
     let all = [&["token", "new"], arguments].concat();
     let (code, out, err) = run(&all, Path::new("/"));
     assert_eq!((code, err.as_str()), (0, ""), "{out}");
-    let (token, line) = out.trim_end().split_once('\n').unwrap();
+    let (token, below) = out.trim_end().split_once('\n').unwrap();
+    let line = below.strip_prefix("# for the tokens file:\n").unwrap_or_else(|| panic!("{out}"));
+    assert_eq!(line.lines().count(), 1, "{out}");
     (token.to_owned(), line.to_owned())
 }
 

@@ -7,10 +7,13 @@ use clap::{Args, Subcommand};
 use crate::identity::tokens::{MintError, mint};
 use crate::identity::{InvalidSubject, SubjectId};
 
+/// Stands between the secret and what may be kept. With it all that follows the first line can go into the file.
+const FOR_THE_FILE: &str = "# for the tokens file:";
+
 /// What can be done with tokens; none of it needs a configuration.
 #[derive(Debug, Subcommand)]
 pub(super) enum TokenCommand {
-    /// Makes a token and prints it, this once, and under it the line for the file of tokens.
+    /// Makes a token and prints it, this once, and under a comment the line for the file of tokens.
     New(New),
 }
 
@@ -41,5 +44,5 @@ pub(super) fn carry_out(command: TokenCommand) -> Result<String, TokenError> {
     let TokenCommand::New(New { subject, groups, days }) = command;
     let subject = SubjectId::new(&subject).map_err(TokenError::Subject)?;
     let minted = mint(&subject, &groups, Duration::from_hours(24) * days)?;
-    Ok(format!("{}\n{}\n", minted.token, minted.line))
+    Ok(format!("{}\n{FOR_THE_FILE}\n{}\n", minted.token, minted.line))
 }

@@ -1,27 +1,19 @@
-//! Who could read or write a file that says who callers are.
+//! Who could read or write a file that says who callers are. Digests of secrets count as secrets: they name who calls.
 
+use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use rustix::process::geteuid;
+use rustix::process::{getegid, geteuid};
 
 use super::Finding;
 
-/// Whether knowing the file is as good as being somebody else.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Holds {
-    Secrets,
-    /// Digests of secrets, or public keys.
-    Proofs,
-}
-
-pub(super) fn finding(what: &str, path: &Path, holds: Holds) -> Finding {
+pub(super) fn finding(what: &str, path: &Path) -> Finding {
     let shown = path.display();
     let found = match path.metadata() {
         Ok(found) => found,
         Err(error) => {
-            let mend = format!("let the daemon's user read `{shown}`");
-            return Finding::fault(what, format!("`{shown}` cannot be read: {error}"), mend);
+            return Finding::fault(what, format!("`{shown}` cannot be read: {error}"), readable_by_daemon(path));
         }
     };
     let user = geteuid().as_raw();
@@ -34,9 +26,26 @@ pub(super) fn finding(what: &str, path: &Path, holds: Holds) -> Finding {
         let mend = format!("`chmod go-w {shown}`");
         return Finding::fault(what, format!("`{shown}` may be written by others (mode {mode:04o})"), mend);
     }
-    if holds == Holds::Secrets && mode & 0o004 != 0 {
+    if mode & 0o004 != 0 {
         let mend = format!("`chmod o-r {shown}`");
         return Finding::warning(what, format!("`{shown}` may be read by every user (mode {mode:04o})"), mend);
     }
     Finding::ok(what, format!("`{shown}`, mode {mode:04o}"))
+}
+
+/// How root lets this user's group read a file, and nobody else.
+pub(super) fn readable_by_daemon(path: &Path) -> String {
+    let group = getegid().as_raw();
+    let group = group_name(group).unwrap_or_else(|| group.to_string());
+    format!("as root: `chown root:{group} {0}; chmod 640 {0}`", path.display())
+}
+
+/// By the system's own file, as a static binary can read no other directory.
+fn group_name(number: u32) -> Option<String> {
+    let text = fs::read_to_string("/etc/group").ok()?;
+    text.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let name = fields.next()?;
+        (fields.nth(1)?.parse::<u32>().ok() == Some(number)).then(|| name.to_owned())
+    })
 }

@@ -58,6 +58,15 @@ struct Entry {
     expires: Expiry,
 }
 
+/// How many tokens a file has, and until when they are good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Census {
+    pub all: usize,
+    pub expired: usize,
+    /// When the next of the others ends.
+    pub next: Option<Expiry>,
+}
+
 /// What is wrong with a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
@@ -80,6 +89,13 @@ impl Tokens {
     /// Reads the file again, changed or not. Where it cannot be used, what was read before goes on serving.
     pub fn reload(&self) -> Result<(), TokenFileError> {
         self.0.read(Stamp::of(&self.0.path))
+    }
+
+    pub fn census(&self, now: SystemTime) -> Census {
+        let table = self.0.held().table;
+        let (past, good): (Vec<_>, Vec<_>) =
+            table.values().map(|entry| entry.expires).partition(|end| end.is_past(now));
+        Census { all: table.len(), expired: past.len(), next: good.into_iter().min() }
     }
 
     pub(super) async fn authenticate(&self, headers: &HeaderMap) -> Result<Subject, Refusal> {

@@ -8,7 +8,7 @@ use toml_edit::{Datetime, Offset};
 const DAY_SECS: i64 = 24 * 60 * 60;
 
 /// Seconds since 1970.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Expiry(i64);
 
 impl Expiry {
