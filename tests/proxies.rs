@@ -2,6 +2,7 @@
 //! daemon that is restarted in between.
 
 mod proxy;
+mod tokens;
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -10,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Daemon, allow_all, faulty, free_port, until};
 use crate::wire::{Wire, execute, execute_with_progress};
-use proxy::{ANN, KINDS, Proxy, SECRET};
+use proxy::{ANN, By, KINDS, Proxy, SECRET};
 
 /// How long the long things take: in a soak as long as the issue of a silent proxy needs to show.
 fn scaled(short: Duration, long: Duration) -> Duration {
@@ -38,7 +39,7 @@ fn each(test: &str, check: impl Fn(&Proxy, Daemon)) {
     for kind in KINDS {
         let port = free_port();
         let daemon = start(port);
-        if let Some(proxy) = Proxy::start(kind, port, test) {
+        if let Some(proxy) = Proxy::start(kind, By::Proxy, port, test) {
             check(&proxy, daemon);
         }
     }

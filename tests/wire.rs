@@ -32,7 +32,11 @@ impl Wire {
 
     /// To an address, asking for this host.
     pub(crate) fn connect_to(address: &str, host: &str) -> Self {
-        let socket = TcpStream::connect(address).unwrap();
+        Self::over(TcpStream::connect(address).unwrap(), host)
+    }
+
+    /// Over a connection that is there, asking for this host.
+    pub(crate) fn over(socket: TcpStream, host: &str) -> Self {
         socket.set_read_timeout(Some(PATIENCE)).unwrap();
         socket.set_nodelay(true).unwrap();
         Self { socket, address: host.to_owned(), unread: Vec::new() }

@@ -1,10 +1,11 @@
 //! A reverse proxy on its shipped configuration, with other names and ports.
 
 use std::fs;
-use std::net::TcpStream;
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
+use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -15,11 +16,21 @@ pub(super) const KINDS: [Kind; 2] = [Kind::Nginx, Kind::Caddy];
 
 pub(super) const SECRET: &str = "correct-horse-battery";
 
+/// By which clients know the daemon.
+const HOST: &str = "mcp.example.com";
+
 /// The user `ann` with her password, `sesame`.
 pub(super) const ANN: (&str, &str) = ("authorization", "Basic YW5uOnNlc2FtZQ==");
 
 /// The same password by bcrypt, at the least cost: each request computes it.
 const HASH: &str = "$2a$04$abcdefghijklmnopqrstuuinwY/tkBVrn3xrxQI/TgnMHhkvl85RW";
+
+/// Who tells callers apart: for each there is a file for each kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum By {
+    Proxy,
+    Daemon,
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -36,7 +47,7 @@ pub(super) struct Proxy {
 
 impl Proxy {
     /// Starts a proxy before the daemon on this port, where `tests/run` could get it.
-    pub(super) fn start(kind: Kind, daemon: u16, test: &str) -> Option<Self> {
+    pub(super) fn start(kind: Kind, by: By, daemon: u16, test: &str) -> Option<Self> {
         let Some(programs) = std::env::var_os("CODEMODE_PROXIES") else {
             not_run(test, "CODEMODE_PROXIES is not set; use tests/run");
             return None;
@@ -44,8 +55,8 @@ impl Proxy {
         let folder = tempfile::tempdir().unwrap();
         let port = free_port();
         let mut command = match kind {
-            Kind::Nginx => nginx(Path::new(&programs), folder.path(), port, daemon),
-            Kind::Caddy => caddy(Path::new(&programs), folder.path(), port, daemon),
+            Kind::Nginx => nginx(Path::new(&programs), folder.path(), port, daemon, by),
+            Kind::Caddy => caddy(Path::new(&programs), folder.path(), port, daemon, by),
         };
         let log = fs::File::create(folder.path().join("log")).unwrap();
         let child = command.stdout(Stdio::null()).stderr(log).spawn().unwrap();
@@ -56,7 +67,15 @@ impl Proxy {
     }
 
     pub(super) fn connect(&self) -> Wire {
-        Wire::connect_to(&self.address, "mcp.example.com")
+        Wire::connect_to(&self.address, HOST)
+    }
+
+    /// From another address of this machine.
+    pub(super) fn connect_from(&self, client: Ipv4Addr) -> Wire {
+        let socket = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+        bind(&socket, &SocketAddr::from((client, 0))).unwrap();
+        connect(&socket, &self.address.parse::<SocketAddr>().unwrap()).unwrap();
+        Wire::over(socket.into(), HOST)
     }
 
     /// What it has said so far.
@@ -96,19 +115,20 @@ fn replaced(mut text: String, changes: &[(&str, String)]) -> String {
     text
 }
 
-fn nginx(programs: &Path, folder: &Path, port: u16, daemon: u16) -> Command {
+fn nginx(programs: &Path, folder: &Path, port: u16, daemon: u16, by: By) -> Command {
     let own = |name: &str| folder.join(name).display().to_string();
-    let site = replaced(
-        shipped("nginx.conf"),
-        &[
-            ("127.0.0.1:8787", format!("127.0.0.1:{daemon}")),
-            ("listen 443 ssl;", format!("listen 127.0.0.1:{port};")),
-            ("    ssl_certificate /etc/nginx/mcp.example.com.pem;\n", String::new()),
-            ("    ssl_certificate_key /etc/nginx/mcp.example.com.key;\n", String::new()),
-            ("/etc/nginx/codemoded.users", own("users")),
-            ("/etc/nginx/codemoded-secret.conf", own("secret.conf")),
-        ],
-    );
+    let changes = [
+        ("127.0.0.1:8787", format!("127.0.0.1:{daemon}")),
+        ("listen 443 ssl;", format!("listen 127.0.0.1:{port};")),
+        ("    ssl_certificate /etc/nginx/mcp.example.com.pem;\n", String::new()),
+        ("    ssl_certificate_key /etc/nginx/mcp.example.com.key;\n", String::new()),
+    ];
+    let credentials =
+        [("/etc/nginx/codemoded.users", own("users")), ("/etc/nginx/codemoded-secret.conf", own("secret.conf"))];
+    let site = match by {
+        By::Proxy => replaced(replaced(shipped("nginx.conf"), &changes), &credentials),
+        By::Daemon => replaced(shipped("nginx-tokens.conf"), &changes),
+    };
     fs::write(folder.join("users"), "ann:{PLAIN}sesame\n").unwrap();
     fs::write(folder.join("secret.conf"), format!("proxy_set_header X-Codemode-Secret \"{SECRET}\";\n")).unwrap();
     fs::write(folder.join("site.conf"), site).unwrap();
@@ -128,17 +148,20 @@ fn nginx(programs: &Path, folder: &Path, port: u16, daemon: u16) -> Command {
     command
 }
 
-fn caddy(programs: &Path, folder: &Path, port: u16, daemon: u16) -> Command {
+fn caddy(programs: &Path, folder: &Path, port: u16, daemon: u16, by: By) -> Command {
     let users = folder.join("users");
     fs::write(&users, format!("ann {HASH}\n")).unwrap();
-    let site = replaced(
-        shipped("Caddyfile"),
-        &[
-            ("127.0.0.1:8787", format!("127.0.0.1:{daemon}")),
-            ("mcp.example.com {", format!("http://mcp.example.com:{port} {{\n\tbind 127.0.0.1")),
-            ("/etc/caddy/codemoded.users", users.display().to_string()),
-        ],
-    );
+    let changes = [
+        ("127.0.0.1:8787", format!("127.0.0.1:{daemon}")),
+        ("mcp.example.com {", format!("http://mcp.example.com:{port} {{\n\tbind 127.0.0.1")),
+    ];
+    let site = match by {
+        By::Proxy => {
+            let users = [("/etc/caddy/codemoded.users", users.display().to_string())];
+            replaced(replaced(shipped("Caddyfile"), &changes), &users)
+        }
+        By::Daemon => replaced(shipped("Caddyfile.tokens"), &changes),
+    };
     fs::write(folder.join("Caddyfile"), format!("{{\n\tadmin off\n}}\n{site}")).unwrap();
     let mut command = Command::new(programs.join("usr/bin/caddy"));
     command.args(["run", "--adapter", "caddyfile", "--config"]).arg(folder.join("Caddyfile"));
