@@ -47,8 +47,13 @@ pub enum Accepted {
 pub enum ListenError {
     #[error("cannot listen on `{address}`")]
     Bind { address: String, source: io::Error },
-    #[error("systemd hands over {0} sockets; a `.socket` unit with one is needed")]
-    NotOne(usize),
+    #[error(
+        "systemd hands over no socket; `systemctl stop codemoded; systemctl enable --now codemoded.socket; systemctl start \
+         codemoded`, in this order, makes it"
+    )]
+    NoneHanded,
+    #[error("systemd hands over {0} sockets; leave one `ListenStream=` in the `.socket` unit")]
+    TooMany(usize),
     #[error("cannot listen on the socket that systemd hands over: it must be a TCP or Unix stream socket")]
     Unfit(#[source] io::Error),
 }
@@ -76,14 +81,16 @@ impl Listener {
 
     fn inherited() -> Result<Self, ListenError> {
         let mut handed = ListenFd::from_env();
-        if handed.len() != 1 {
-            return Err(ListenError::NotOne(handed.len()));
+        match handed.len() {
+            0 => return Err(ListenError::NoneHanded),
+            1 => {}
+            more => return Err(ListenError::TooMany(more)),
         }
         if let Ok(Some(listener)) = handed.take_tcp_listener(0) {
             return Self::tcp(listener).map_err(ListenError::Unfit);
         }
         let listener = handed.take_unix_listener(0).map_err(ListenError::Unfit)?;
-        let listener = listener.ok_or(ListenError::NotOne(0))?;
+        let listener = listener.ok_or(ListenError::NoneHanded)?;
         let listener = listener.set_nonblocking(true).and_then(|()| UnixListener::from_std(listener));
         Ok(Self { socket: Socket::Unix(listener.map_err(ListenError::Unfit)?), _bound: None })
     }

@@ -72,6 +72,25 @@ fn rotated_files_are_read_too_and_a_broken_line_is_told_and_no_more() {
 }
 
 #[test]
+fn what_the_journal_keeps_is_read_from_standard_input() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("codemode.toml"), crate::harness::allow_all("[audit]\nto = \"journald\"\n")).unwrap();
+    let (code, _, errors) = run(&["audit", "query"], folder.path());
+    assert!(
+        code == 1 && errors.contains("`journalctl -t codemoded-audit -o cat | codemoded audit query -`"),
+        "{errors}"
+    );
+    let line = |run: &str| format!("{{\"kind\":\"run\",\"time\":\"2026-11-30T07:00:00Z\",\"run\":\"{run}\"}}\n");
+    fs::write(folder.path().join("journal"), format!("-- Boot 0123 --\n{}{}", line("one"), line("two"))).unwrap();
+    let mut query = Command::new(executable());
+    query.args(["audit", "query", "--run", "two", "-"]).current_dir(folder.path());
+    let done = query.stdin(fs::File::open(folder.path().join("journal")).unwrap()).output().unwrap();
+    let (out, errors) = (String::from_utf8(done.stdout).unwrap(), String::from_utf8(done.stderr).unwrap());
+    assert!(done.status.success() && out.lines().count() == 1 && out.ends_with(" two\n"), "{out}{errors}");
+    assert_eq!(errors, "-:1: not an audit line\n");
+}
+
+#[test]
 fn the_tail_follows_the_file_wherever_rotation_takes_it() {
     let folder = tempfile::tempdir().unwrap();
     let line = |run: &str| format!("{{\"kind\":\"run\",\"time\":\"2026-11-30T07:00:00Z\",\"run\":\"{run}\"}}\n");

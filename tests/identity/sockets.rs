@@ -123,5 +123,5 @@ fn without_a_socket_of_systemds_the_start_fails() {
     fs::write(folder.path().join("codemode.toml"), config("listen = \"systemd\"", STATIC)).unwrap();
     let (code, _, err) = run(&["--config", "codemode.toml"], folder.path());
     assert_eq!(code, 69, "{err}");
-    assert!(err.contains("systemd hands over 0 sockets"), "{err}");
+    assert!(err.contains("no socket; `systemctl stop codemoded; systemctl enable --now codemoded.socket; "), "{err}");
 }

@@ -71,6 +71,8 @@ pub(super) struct Wanted {
 /// Why the audit could not be read.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum AuditError {
+    #[error("audit.to is `journald`: `journalctl -t codemoded-audit -o cat | codemoded audit query -` reads it")]
+    InTheJournal,
     #[error("audit.to is `{0}`, which is no file: say which file to read")]
     NoFile(Destination),
     #[error("cannot read `{}`", .0.display())]
@@ -94,9 +96,8 @@ pub(super) fn carry_out<E: From<AuditError>>(
 ) -> Result<(), E> {
     let file = || match configured()? {
         Destination::File(path) => Ok(path),
-        other @ (Destination::Off | Destination::Journald | Destination::Stdout) => {
-            Err(E::from(AuditError::NoFile(other)))
-        }
+        Destination::Journald => Err(E::from(AuditError::InTheJournal)),
+        other @ (Destination::Off | Destination::Stdout) => Err(E::from(AuditError::NoFile(other))),
     };
     let done = match command {
         AuditCommand::Tail { follow, lines, file: given, wanted } => {
