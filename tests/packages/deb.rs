@@ -5,8 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use serde_json::Value;
+
 use super::{artefact, checkout, is_there, printed, released};
-use crate::harness::{not_run, run};
+use crate::harness::{Daemon, not_run, run};
 
 /// The package's files and its control files, unpacked.
 fn unpacked(test: &str) -> Option<(tempfile::TempDir, PathBuf)> {
@@ -75,17 +77,98 @@ fn lintian_finds_no_error() {
     printed(lintian.arg(package));
 }
 
+/// The relative links of a document.
+fn links(text: &str) -> impl Iterator<Item = &str> {
+    let targets = text.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(target, _)| target);
+    let paths = targets.map(|target| target.split('#').next().unwrap());
+    paths.filter(|path| !path.is_empty() && !path.contains("://"))
+}
+
+/// Every document below a folder.
+fn documents(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let of = |path: PathBuf| if path.is_dir() { documents(&path) } else { vec![path] };
+    entries.flat_map(of).filter(|path| path.extension().is_some_and(|extension| extension == "md")).collect()
+}
+
+#[test]
+fn every_link_of_the_installed_documents_leads_somewhere() {
+    let Some((folder, _)) = unpacked("every_link_of_the_installed_documents_leads_somewhere") else { return };
+    let doc = folder.path().join("usr/share/doc/codemoded");
+    for path in [
+        "config/README.md",
+        "config/policy/authz.rego",
+        "systemd/README.md",
+        "packaging/README.md",
+        "packaging/proxies/README.md",
+        "packaging/proxies/nginx-tokens.conf",
+        "packaging/proxies/Caddyfile",
+        "plugins/records/README.md",
+        "plugins/files/README.md",
+        "plugin-api/README.md",
+    ] {
+        assert!(doc.join(path).is_file(), "{path}");
+    }
+    for document in documents(&doc) {
+        let text = fs::read_to_string(&document).unwrap();
+        for link in links(&text) {
+            assert!(document.parent().unwrap().join(link).exists(), "{}: {link}", document.display());
+        }
+    }
+    let first = fs::read_to_string(doc.join("README.md")).unwrap();
+    let leads: BTreeSet<_> = links(&first).collect();
+    for link in
+        ["config/README.md", "packaging/README.md", "packaging/proxies/README.md", "systemd/README.md", "copyright"]
+    {
+        assert!(leads.contains(link), "{link} in {leads:?}");
+    }
+}
+
+/// The configuration as if the package were installed below this folder.
+fn configured(folder: &Path) -> String {
+    let at = |path: &str| folder.join(path.trim_start_matches('/'));
+    let config = fs::read_to_string(at("etc/codemoded/codemode.toml")).unwrap();
+    fs::create_dir_all(at("var/lib/codemoded")).unwrap();
+    ["/usr/lib/codemoded", "/usr/share/doc/codemoded", "/var/lib/codemoded"]
+        .iter()
+        .fold(config, |text, path| text.replace(path, at(path).to_str().unwrap()))
+}
+
+/// The block of this kind that follows some words of the README.
+fn shown<'a>(readme: &'a str, words: &str, kind: &str) -> &'a str {
+    let after = readme.split_once(words).unwrap_or_else(|| panic!("no `{words}`")).1;
+    after.split_once(&format!("```{kind}\n")).unwrap().1.split_once("\n```").unwrap().0
+}
+
+#[test]
+fn the_request_that_the_readme_shows_is_answered_as_it_shows() {
+    let test = "the_request_that_the_readme_shows_is_answered_as_it_shows";
+    let Some((folder, _)) = unpacked(test) else { return };
+    if !is_there("curl", &["--version"]) {
+        return not_run(test, "needs curl");
+    }
+    let readme = fs::read_to_string(folder.path().join("usr/share/doc/codemoded/README.md")).unwrap();
+    let words = "This is what an agent's\nclient sends";
+    let config = configured(folder.path()).replace("127.0.0.1:8787", "127.0.0.1:0");
+    let daemon = Daemon::start_with(&config, |own| {
+        fs::create_dir(own.join("policy")).unwrap();
+        fs::copy(folder.path().join("etc/codemoded/policy/authz.rego"), own.join("policy/authz.rego")).unwrap();
+    });
+    let command = shown(&readme, words, "sh");
+    assert!(command.contains("http://127.0.0.1:8787/mcp"), "{command}");
+    let command = command.replace("http://127.0.0.1:8787/mcp", &daemon.url);
+    let answer: Value = serde_json::from_str(&printed(Command::new("sh").arg("-c").arg(command))).unwrap();
+    let mut expected: Value = serde_json::from_str(shown(&readme, words, "json")).unwrap();
+    // Each run has its own.
+    expected["result"]["_meta"]["codemoded/run"] = answer["result"]["_meta"]["codemoded/run"].clone();
+    assert_eq!(answer, expected);
+}
+
 #[test]
 fn the_first_configuration_serves() {
     let Some((folder, _)) = unpacked("the_first_configuration_serves") else { return };
     let at = |path: &str| folder.path().join(path);
-    let config = fs::read_to_string(at("etc/codemoded/codemode.toml")).unwrap();
-    // As if the package were installed below this folder.
-    let config = ["/usr/lib/codemoded", "/usr/share/doc/codemoded", "/var/lib/codemoded"]
-        .iter()
-        .fold(config, |text, path| text.replace(path, at(path.trim_start_matches('/')).to_str().unwrap()));
-    fs::create_dir_all(at("var/lib/codemoded")).unwrap();
-    fs::write(at("etc/codemoded/codemode.toml"), config).unwrap();
+    fs::write(at("etc/codemoded/codemode.toml"), configured(folder.path())).unwrap();
     fs::write(
         at("try.star"),
         "def main():\n    records.put(key = \"a\", value = 1)\n    \
