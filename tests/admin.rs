@@ -1,5 +1,7 @@
 //! The listener for administration: whether the daemon lives, whether it can serve, and who may ask.
 
+mod control;
+
 use std::fs;
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;

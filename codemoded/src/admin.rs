@@ -1,8 +1,11 @@
-//! What the daemon tells of itself, at an address of its own: whether it lives, whether it can serve, and what it serves.
+//! What the daemon tells of itself, at addresses of its own: whether it lives, whether it can serve, and what it serves.
+//! Over a Unix socket, its own user and root can change it while it runs.
 //!
 //! Nothing here comes from a client of the MCP endpoint, and nothing here reaches one. It is heard from before the first
 //! generation is built until the last request is answered, so that whoever watches the daemon sees it come and go.
 
+pub mod client;
+mod control;
 mod endpoint;
 mod loaded;
 mod readiness;
@@ -11,11 +14,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use tokio::task::JoinHandle;
+use tokio::task::JoinSet;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::config;
-use crate::daemon::Instruments;
+use crate::daemon::{Instruments, Reloader};
 use crate::generation::{Current, Generation};
 use crate::listener::{ConnectionBounds, ListenError, Listener, Times, serve};
 use crate::mcp::guard::{Guard, Names};
@@ -29,12 +32,12 @@ const BOUNDS: ConnectionBounds = ConnectionBounds {
     max_connections: 64,
 };
 
-/// The running listener; dropping it closes it soon.
+/// The running listeners; dropping this closes them soon.
 #[derive(Debug)]
 pub struct Admin {
     state: Arc<State>,
     closing: DropGuard,
-    serving: JoinHandle<()>,
+    serving: JoinSet<()>,
 }
 
 /// How far the daemon has come.
@@ -51,35 +54,39 @@ struct State {
 struct Serving {
     current: Current,
     runs: Runs,
+    reloader: Reloader,
 }
 
-/// Binds where the configuration says, if it says so; heard by nobody yet.
-pub fn open(config: &config::Admin) -> Result<Option<Listener>, ListenError> {
-    config.listen.as_ref().map(|listen| Listener::bind(listen, config.socket)).transpose()
+/// Binds wherever the configuration says; heard by nobody yet.
+pub fn open(config: &config::Admin) -> Result<Vec<Listener>, ListenError> {
+    config.listen.iter().map(|listen| Listener::bind(listen, config.socket)).collect()
 }
 
 impl Admin {
     /// Answers from now on.
-    pub fn start(listener: Listener, config: &config::Admin, instruments: Instruments) -> Self {
-        // A log is where the port can be read that was taken where any was asked for.
-        tracing::info!(url = listener.url(), "administration can be reached");
-        let names = Names {
+    pub fn start(listeners: Vec<Listener>, config: &config::Admin, instruments: Instruments) -> Self {
+        let names = || Names {
             public: None,
             allowed_hosts: config.allowed_hosts.clone(),
             trusted_origins: config.trusted_origins.clone(),
         };
         let state = State { serving: OnceLock::new(), draining: AtomicBool::new(false), instruments };
         let state = Arc::new(state);
-        let endpoint = Endpoint::new(Guard::new(listener.address(), names), Arc::clone(&state));
         let (draining, closing) = (CancellationToken::new(), CancellationToken::new());
-        let serving = tokio::spawn(serve(listener, BOUNDS, Arc::new(endpoint), draining, closing.clone()));
+        let mut serving = JoinSet::new();
+        for listener in listeners {
+            // A log is where the port can be read that was taken where any was asked for.
+            tracing::info!(url = listener.url(), "administration can be reached");
+            let endpoint = Endpoint::new(Guard::new(listener.address(), names()), Arc::clone(&state));
+            serving.spawn(serve(listener, BOUNDS, Arc::new(endpoint), draining.clone(), closing.clone()));
+        }
         Self { state, closing: closing.drop_guard(), serving }
     }
 
     /// Tells of what is served from now on.
-    pub fn serves(&self, current: Current, runs: Runs) {
+    pub fn serves(&self, current: Current, runs: Runs, reloader: Reloader) {
         // There is one daemon in a process, and it comes up once.
-        let _ = self.state.serving.set(Serving { current, runs });
+        let _ = self.state.serving.set(Serving { current, runs, reloader });
     }
 
     /// Tells that nothing new is taken from now on.
@@ -87,11 +94,11 @@ impl Admin {
         self.state.draining.store(true, Ordering::Relaxed);
     }
 
-    /// Closes the listener and all that is connected, and takes its file away.
-    pub async fn end(self) {
+    /// Closes the listeners and all that is connected, and takes their files away.
+    pub async fn end(mut self) {
         drop(self.closing);
-        // A panic in it is in the log, and the process is ending.
-        let _ = self.serving.await;
+        // A panic in one is in the log, and the process is ending.
+        while self.serving.join_next().await.is_some() {}
     }
 }
 

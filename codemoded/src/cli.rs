@@ -7,6 +7,7 @@ mod generate;
 mod plugin;
 mod policy;
 mod reload;
+mod running;
 mod serve;
 mod token;
 
@@ -44,6 +45,7 @@ use crate::telemetry::spans::Spans;
 use crate::telemetry::{self, Directives};
 use crate::value::{Bounds, Value, read};
 use reload::{Reload, ReloadFault};
+use running::{At, LogLevel, RunningFault};
 use token::{TokenCommand, TokenError};
 
 /// How long tasks that are dropped at the end may take.
@@ -92,8 +94,9 @@ enum Command {
     /// Reads back who called what.
     #[command(subcommand)]
     Audit(AuditCommand),
-    /// Has systemd reload the running daemon, and tells what came of it.
+    /// Has the running daemon reload, through systemd or with `--socket` without it, and tells what came of it.
     Reload(Reload),
+    LogLevel(LogLevel),
 }
 
 /// What needs a configuration.
@@ -173,6 +176,8 @@ enum CommandError {
     NoAudit(#[from] crate::audit::AuditError),
     #[error(transparent)]
     Reload(#[from] ReloadFault),
+    #[error(transparent)]
+    Running(#[from] RunningFault),
     #[error("cannot write the log")]
     Log(#[source] tracing_subscriber::util::TryInitError),
     #[error(transparent)]
@@ -235,18 +240,23 @@ fn carry_out(arguments: Arguments, supervisor: Supervisor) -> Result<(), Command
         }
         Some(Command::Doctor { json }) => return diagnose(arguments.config, arguments.listen, json),
         Some(Command::Reload(command)) => {
-            let done = reload::carry_out(&command)?;
+            let done = match command.socket.clone() {
+                Some(socket) => running::reload(&At { socket: Some(socket) }, &sources(arguments.config, None, None))?,
+                None => reload::carry_out(&command)?,
+            };
+            return say(take_stdout().map_err(CommandError::Write)?, &done);
+        }
+        Some(Command::LogLevel(command)) => {
+            let done = running::log_level(command, &sources(arguments.config, None, None))?;
             return say(take_stdout().map_err(CommandError::Write)?, &done);
         }
         Some(Command::Configured(command)) => Some(command),
         None => None,
     };
-    let sources = sources(arguments.config, arguments.listen);
+    let sources = sources(arguments.config, arguments.listen, arguments.log);
     let transport = if arguments.stdio { Transport::Stdio } else { Transport::Http };
     let config = Arc::new(Config::load(&sources, transport).map_err(CommandError::Config)?);
-    let mut log = config.log.clone();
-    log.level = arguments.log.unwrap_or(log.level);
-    let levels = telemetry::start(&log).map_err(CommandError::Log)?;
+    let levels = telemetry::start(&config.log).map_err(CommandError::Log)?;
     let out = take_stdout().map_err(CommandError::Write)?;
     let audit = start_audit(command.as_ref(), &config, &out)?;
     let spans = start_spans(command.as_ref(), &config)?;
@@ -320,9 +330,11 @@ fn start_audit(command: Option<&Configured>, config: &Config, out: &File) -> Res
     Ok(Audit::start(&config.audit, out.map_err(CommandError::Write)?)?)
 }
 
-fn sources(file: PathBuf, listen: Option<String>) -> Sources {
-    let listen = listen.map(|value| Flag { name: "--listen".into(), key: "server.listen".into(), value });
-    Sources::new(file, std::env::vars_os(), listen)
+fn sources(file: PathBuf, listen: Option<String>, log: Option<Directives>) -> Sources {
+    let flag = |name: &str, key: &str, value| Flag { name: name.into(), key: key.into(), value };
+    let listen = listen.map(|value| flag("--listen", "server.listen", value));
+    let log = log.map(|levels| flag("--log", "log.level", levels.to_string()));
+    Sources::new(file, std::env::vars_os(), listen.into_iter().chain(log))
 }
 
 fn runtime() -> std::io::Result<Runtime> {
@@ -333,7 +345,7 @@ fn runtime() -> std::io::Result<Runtime> {
 fn diagnose(file: PathBuf, listen: Option<String>, json: bool) -> Result<(), CommandError> {
     let out = take_stdout().map_err(CommandError::Write)?;
     let runtime = runtime().map_err(CommandError::Runtime)?;
-    let diagnosis = runtime.block_on(doctor::carry_out(&sources(file, listen), json));
+    let diagnosis = runtime.block_on(doctor::carry_out(&sources(file, listen, None), json));
     // What a plugin's own threads do must not keep the process.
     runtime.shutdown_background();
     let (text, worst) = diagnosis.map_err(|cause| CommandError::Write(cause.into()))?;

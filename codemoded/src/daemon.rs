@@ -52,7 +52,7 @@ pub struct Instruments {
     pub audit: Audit,
     /// Nothing where there are no traces.
     pub spans: Option<Spans>,
-    /// What the log says; may be changed.
+    /// What the log says; changed over the administration's Unix socket, and by a reload.
     pub levels: Levels,
 }
 

@@ -8,6 +8,7 @@ use std::io::{self, IsTerminal as _};
 use std::os::fd::AsFd as _;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use tracing::Level;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::{SubscriberInitExt as _, TryInitError};
@@ -32,6 +33,15 @@ pub enum Format {
     Json,
 }
 
+impl std::fmt::Display for Format {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Human => "human",
+            Self::Json => "json",
+        })
+    }
+}
+
 /// The log's levels while it is written; clones are the same.
 #[derive(Clone, Debug)]
 pub struct Levels {
@@ -39,14 +49,10 @@ pub struct Levels {
     now: Arc<Mutex<Directives>>,
 }
 
-/// Why the levels stay as they are.
+/// The levels stay as they are.
 #[derive(Debug, thiserror::Error)]
-pub enum LevelsError {
-    #[error(transparent)]
-    Invalid(#[from] InvalidDirective),
-    #[error("the log is not there any longer")]
-    Gone(#[source] reload::Error),
-}
+#[error("the log's levels cannot be changed")]
+pub struct LevelsError(#[from] reload::Error);
 
 /// Begins to write the log to standard error.
 ///
@@ -69,18 +75,29 @@ pub fn start(settings: &Settings) -> Result<Levels, TryInitError> {
 }
 
 impl Levels {
-    /// Changes the levels from now on, in the words of `log.level`.
-    pub fn set(&self, directives: &str) -> Result<(), LevelsError> {
-        let directives: Directives = directives.parse()?;
+    /// Changes the levels from now on; `by` is who wants it, for the log.
+    pub fn set(&self, directives: Directives, by: &str) -> Result<(), LevelsError> {
         let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
-        self.filter.reload(directives.targets()).map_err(LevelsError::Gone)?;
+        if *now == directives {
+            return Ok(());
+        }
+        let tell = || tracing::info!(levels = %directives, by, "the log's levels change");
+        // Before or after, whichever is heard: who switched the log off is in it.
+        let is_heard = tracing::enabled!(Level::INFO);
+        if is_heard {
+            tell();
+        }
+        self.filter.reload(directives.targets())?;
+        if !is_heard {
+            tell();
+        }
         *now = directives;
         Ok(())
     }
 
     /// The levels as they were last set.
-    pub fn now(&self) -> String {
-        self.now.lock().unwrap_or_else(PoisonError::into_inner).to_string()
+    pub fn now(&self) -> Directives {
+        self.now.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
@@ -93,20 +110,16 @@ fn is_journal() -> bool {
 
 #[cfg(test)]
 mod tests {
-    use tracing::Level;
-
     use super::*;
 
     #[test]
-    fn levels_change_while_the_log_is_written_or_stay_as_they_were() {
+    fn levels_change_while_the_log_is_written() {
         let levels = start(&Settings::default()).unwrap();
         let debug = || tracing::enabled!(target: "codemoded::run", Level::DEBUG);
-        assert!(!debug() && levels.now() == "info");
-        levels.set("warn,codemoded::run=debug").unwrap();
-        assert!(debug() && levels.now() == "warn,codemoded::run=debug");
-        assert!(matches!(levels.set("loud"), Err(LevelsError::Invalid(_))));
-        assert!(debug() && levels.now() == "warn,codemoded::run=debug");
-        levels.set("off").unwrap();
+        assert!(!debug() && levels.now().to_string() == "info");
+        levels.set("warn,codemoded::run=debug".parse().unwrap(), "a test").unwrap();
+        assert!(debug() && levels.now().to_string() == "warn,codemoded::run=debug");
+        levels.set("off".parse().unwrap(), "a test").unwrap();
         assert!(!debug());
     }
 }

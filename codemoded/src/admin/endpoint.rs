@@ -8,13 +8,15 @@ use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
 use serde::Serialize;
 
-use super::State;
+use super::control::{self, Operator};
 use super::loaded::Loaded;
 use super::readiness::Readiness;
+use super::{BOUNDS, State};
 use crate::identity::peer::Peer;
 use crate::listener::Answers;
 use crate::mcp::guard::{Forbidden, Guard};
 use crate::metrics::Metrics;
+use crate::telemetry::{InvalidDirective, LevelsError};
 
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -31,12 +33,19 @@ pub(super) struct Endpoint {
 
 /// Why a request is not answered.
 #[derive(Debug, thiserror::Error)]
-enum Refusal {
+pub(super) enum Refusal {
     #[error("forbidden: this host is not one of the listener's; see the setting `admin.allowed_hosts`")]
     Host,
     #[error("forbidden: this origin is not trusted; see the setting `admin.trusted_origins`")]
     Origin,
-    #[error("not found: there are /generation, /healthz, /metrics, /readyz")]
+    #[error(
+        "forbidden: only root and the daemon's own user may, over a Unix socket; see the setting `admin.listen`, and the \
+         command `codemoded log-level`"
+    )]
+    NoOperator,
+    #[error(
+        "not found: there are /generation, /healthz, /metrics, /readyz, and over a Unix socket /log-level, /reload"
+    )]
     Path,
     #[error("method not allowed: use {0}")]
     Method(&'static str),
@@ -44,6 +53,14 @@ enum Refusal {
     Unwritable(#[from] serde_json::Error),
     #[error("the first generation is being built")]
     NotYet,
+    #[error("the daemon is stopping")]
+    Stopping,
+    #[error("the levels are no text of at most {} bytes", control::MAX_LEVELS_BYTES)]
+    Unreadable,
+    #[error(transparent)]
+    Levels(#[from] InvalidDirective),
+    #[error(transparent)]
+    Unchangeable(#[from] LevelsError),
     #[error("the figures could not be written")]
     Figures(#[from] std::fmt::Error),
     #[error("answering failed inside the daemon")]
@@ -55,7 +72,9 @@ impl Endpoint {
         Self { guard, state }
     }
 
-    async fn pass(&self, head: &Parts) -> Result<Response<Body>, Refusal> {
+    async fn pass(&self, peer: Peer, request: Request<Body>) -> Result<Response<Body>, Refusal> {
+        let (head, body) = request.into_parts();
+        let head = &head;
         self.guard.check(head)?;
         match head.uri.path() {
             "/healthz" => {
@@ -78,15 +97,38 @@ impl Endpoint {
                 let text = self.state.instruments.metrics.text(self.state.levels())?;
                 Ok(answer(StatusCode::OK, METRICS, text))
             }
+            "/log-level" => self.log_level(Operator::of(peer)?, head, body).await,
+            "/reload" => self.reload(Operator::of(peer)?, head).await,
             _ => Err(Refusal::Path),
         }
+    }
+
+    async fn log_level(&self, operator: Operator, head: &Parts, body: Body) -> Result<Response<Body>, Refusal> {
+        let levels = &self.state.instruments.levels;
+        match head.method {
+            Method::GET | Method::HEAD => {}
+            Method::PUT => {
+                let wanted = tokio::time::timeout(BOUNDS.times.body, control::levels(body)).await;
+                levels.set(wanted.map_err(|_| Refusal::Unreadable)??, &operator.to_string())?;
+            }
+            _ => return Err(Refusal::Method("GET, HEAD, PUT")),
+        }
+        Ok(answer(StatusCode::OK, TEXT, format!("{}\n", levels.now())))
+    }
+
+    async fn reload(&self, operator: Operator, head: &Parts) -> Result<Response<Body>, Refusal> {
+        if head.method != Method::POST {
+            return Err(Refusal::Method("POST"));
+        }
+        let reloaded = control::reload(operator, &self.state).await?;
+        let status = if reloaded.reloaded { StatusCode::OK } else { StatusCode::UNPROCESSABLE_ENTITY };
+        json(status, &reloaded)
     }
 }
 
 impl Answers for Endpoint {
-    async fn answer(&self, _peer: Peer, request: Request<Body>) -> Response<Body> {
-        let (head, _) = request.into_parts();
-        self.pass(&head).await.unwrap_or_else(Refusal::into_response)
+    async fn answer(&self, peer: Peer, request: Request<Body>) -> Response<Body> {
+        self.pass(peer, request).await.unwrap_or_else(Refusal::into_response)
     }
 
     fn panicked(&self) -> fn() -> Response<Body> {
@@ -113,11 +155,14 @@ fn answer(status: StatusCode, kind: HeaderValue, body: String) -> Response<Body>
 impl Refusal {
     fn into_response(self) -> Response<Body> {
         let status = match self {
-            Self::Host | Self::Origin => StatusCode::FORBIDDEN,
+            Self::Host | Self::Origin | Self::NoOperator => StatusCode::FORBIDDEN,
             Self::Path => StatusCode::NOT_FOUND,
-            Self::NotYet => StatusCode::SERVICE_UNAVAILABLE,
+            Self::NotYet | Self::Stopping => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Unreadable | Self::Levels(_) => StatusCode::BAD_REQUEST,
             Self::Method(_) => StatusCode::METHOD_NOT_ALLOWED,
-            Self::Unwritable(_) | Self::Figures(_) | Self::Panic => StatusCode::INTERNAL_SERVER_ERROR,
+            Self::Unwritable(_) | Self::Figures(_) | Self::Unchangeable(_) | Self::Panic => {
+                StatusCode::INTERNAL_SERVER_ERROR
+            }
         };
         let mut response = answer(status, TEXT, format!("{self}\n"));
         if let Self::Method(methods) = self {

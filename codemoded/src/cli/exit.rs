@@ -1,8 +1,12 @@
 //! Exit codes, as `sysexits.h` has them: what whoever started the command can do about it.
 
+use std::io::ErrorKind;
+
 use super::CommandError;
 use super::policy::TrialError;
 use super::reload::ReloadFault;
+use super::running::RunningFault;
+use crate::admin::client::AskError;
 use crate::daemon::StartError;
 use crate::doctor::Severity;
 
@@ -20,6 +24,8 @@ const OS: u8 = 71;
 /// A file cannot be written.
 const CANT_CREATE: u8 = 73;
 const IO: u8 = 74;
+/// Somebody else may, such as root.
+const NO_PERMISSION: u8 = 77;
 /// The configuration, or something that it names, cannot be used.
 const CONFIG: u8 = 78;
 
@@ -36,12 +42,23 @@ pub(super) fn code(error: &CommandError) -> u8 {
         CommandError::Plugin(error) => error.exit_code(),
         CommandError::Reload(ReloadFault::Failed(_)) => CONFIG,
         CommandError::Reload(_) => UNAVAILABLE,
+        CommandError::Running(fault) => of_running(fault),
         CommandError::Runtime(_) | CommandError::NoSpans(_) => OS,
         CommandError::Write(_) | CommandError::Stdio(_) | CommandError::Log(_) => IO,
         CommandError::Audit(_)
         | CommandError::Trial(_)
         | CommandError::Failed(_)
         | CommandError::Unwell(Severity::Ok | Severity::Warning) => NO,
+    }
+}
+
+fn of_running(fault: &RunningFault) -> u8 {
+    match fault {
+        RunningFault::Config(_) | RunningFault::NoSocket | RunningFault::NotReloaded(_) => CONFIG,
+        RunningFault::Runtime(_) => OS,
+        RunningFault::Forbidden(_) => NO_PERMISSION,
+        RunningFault::Ask(AskError::NoDaemon(_, cause)) if cause.kind() == ErrorKind::PermissionDenied => NO_PERMISSION,
+        RunningFault::Ask(_) | RunningFault::Unexpected { .. } | RunningFault::NotUnderstood(_) => UNAVAILABLE,
     }
 }
 

@@ -1,8 +1,9 @@
-//! `codemoded reload`: has the service manager reload the running daemon, and tells what came of it.
+//! `codemoded reload`: has the service manager reload the running daemon, or asks it directly, and tells what came of it.
 //!
-//! The daemon says so itself, in the status line that it gives the service manager (`ReloadState::status`).
+//! To the service manager the daemon says so itself, in its status line (`ReloadState::status`).
 
 use std::io;
+use std::path::PathBuf;
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -23,12 +24,15 @@ pub(super) struct Reload {
     /// The daemon's unit.
     #[arg(long, value_name = "NAME", default_value = "codemoded.service")]
     unit: String,
+    /// Asks the daemon itself instead, at its Unix socket for administration. For root and the daemon's own user.
+    #[arg(long, value_name = "PATH", conflicts_with = "unit")]
+    pub(super) socket: Option<PathBuf>,
 }
 
 /// Why there is no new generation.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ReloadFault {
-    #[error("cannot run `{SYSTEMCTL}`; without systemd, send the daemon SIGHUP and read its log")]
+    #[error("cannot run `{SYSTEMCTL}`; without systemd, say --socket, or send the daemon SIGHUP and read its log")]
     NoManager(#[source] io::Error),
     #[error("`{SYSTEMCTL} {command}` failed: {said}")]
     Refused { command: String, said: String },

@@ -11,7 +11,6 @@ use tokio_util::sync::CancellationToken;
 
 use super::{CommandError, say};
 use crate::admin::{self, Admin};
-use crate::audit::Audit;
 use crate::config::{Config, Identity, Sources, Transport};
 use crate::daemon::{self, Daemon, Given, Instruments, LAST_WORDS, Reloader, StartError};
 use crate::listener::Listener;
@@ -41,30 +40,24 @@ pub(super) async fn over_http(service: Service, out: File) -> Result<(), Command
     let Service { sources, config, supervisor, instruments } = service;
     // Before anything is started, for no child may get a socket of systemd's.
     let listener = Listener::open(&config.server).map_err(StartError::from)?;
-    let admin = admin::open(&config.admin).map_err(StartError::Admin)?;
-    let admin = admin.map(|listener| Admin::start(listener, &config.admin, instruments.clone()));
+    let administration = admin::open(&config.admin).map_err(StartError::Admin)?;
+    let admin = Admin::start(administration, &config.admin, instruments.clone());
     let reached = Reached::through(&listener, config.server.path.as_str());
     let daemon = Daemon::start(&config, Some(&reached), &instruments).await?;
     let http = daemon.serve_http(listener, reached.clone(), &config);
-    if let Some(admin) = &admin {
-        admin.serves(daemon.current.clone(), daemon.runs.clone());
-    }
-    let given = Given { sources, transport: Transport::Http, reached: Some(reached), config };
-    let (reloader, audit) = (daemon.reloader(given, supervisor.clone()), instruments.audit.clone());
+    let given = Given { sources, transport: Transport::Http, reached: Some(reached), config, instruments };
+    let reloader = daemon.reloader(given, supervisor.clone());
+    admin.serves(daemon.current.clone(), daemon.runs.clone(), reloader.clone());
     say(out, &format!("listening {}\n", http.url()))?;
     let watchdog = daemon.watchdog(supervisor.clone());
     announce(&daemon, &reloader, &supervisor);
-    signals.until_stop(&reloader, &audit).await;
+    signals.until_stop(&reloader).await;
     supervisor.stopping();
-    if let Some(admin) = &admin {
-        admin.drains();
-    }
+    admin.drains();
     let patience = patience(&reloader);
     let ending = async {
         daemon::stop(http, &daemon.runs, patience).await;
-        if let Some(admin) = admin {
-            admin.end().await;
-        }
+        admin.end().await;
         // Whoever still holds the generation keeps its plugins.
         drop((reloader, watchdog));
         daemon.end().await;
@@ -80,15 +73,15 @@ pub(super) async fn over_stdio(service: Service, out: File) -> Result<(), Comman
     let Identity::Static(one) = &config.identity else { return Err(CommandError::NoSubject) };
     let subject = one.subject.clone();
     let daemon = Daemon::start(&config, None, &instruments).await?;
-    let given = Given { sources, transport: Transport::Stdio, reached: None, config };
-    let (reloader, audit) = (daemon.reloader(given, supervisor.clone()), instruments.audit);
+    let given = Given { sources, transport: Transport::Stdio, reached: None, config, instruments };
+    let reloader = daemon.reloader(given, supervisor.clone());
     let stopping = CancellationToken::new();
     let mut serving = std::pin::pin!(serve_stdio(daemon.server().for_subject(subject), out, stopping.clone()));
     let _watchdog = daemon.watchdog(supervisor.clone());
     announce(&daemon, &reloader, &supervisor);
     tokio::select! {
         ended = serving.as_mut() => return ended.map_err(CommandError::Stdio),
-        () = signals.until_stop(&reloader, &audit) => {}
+        () = signals.until_stop(&reloader) => {}
     }
     supervisor.stopping();
     stopping.cancel();
@@ -127,10 +120,9 @@ impl Signals {
     }
 
     /// Reloads as often as it is asked for, until the process shall stop. What asks during a reload causes one more.
-    async fn until_stop(&mut self, reloader: &Reloader, audit: &Audit) {
+    async fn until_stop(&mut self, reloader: &Reloader) {
         let reloading = async {
             while self.reload.recv().await.is_some() {
-                audit.reopen();
                 // What came of it is logged and kept.
                 drop(reloader.reload().await);
             }

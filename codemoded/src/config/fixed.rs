@@ -39,7 +39,7 @@ impl Config {
         };
         // Debugging shows no secret.
         let others = [
-            ("log", format!("{:?}", self.log)),
+            ("log.format", self.log.format.to_string()),
             ("audit", format!("{:?}", self.audit)),
             ("traces", format!("{:?}", self.traces)),
             ("admin", format!("{:?}", self.admin)),

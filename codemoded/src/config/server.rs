@@ -98,7 +98,8 @@ pub enum Malformed {
     )]
     Listen(String),
     #[error(
-        "`{0}` is no address; write an IP address and a port, such as \"127.0.0.1:8788\", \"unix:\" and a path, or \"off\""
+        "`{0}` is no address; write an IP address and a port, such as \"127.0.0.1:8788\", \"unix:\" and a path, or \"off\" \
+         alone"
     )]
     AdminListen(String),
     #[error("`{0}` is no mode; write octal digits up to \"0777\", such as \"0660\"")]

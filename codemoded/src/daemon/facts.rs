@@ -142,6 +142,7 @@ fn settings(config: &Config) -> BTreeMap<String, Thing> {
     let list = |items: Vec<String>| items.join(", ");
     let texts = [
         ("identity", config.identity.to_string()),
+        ("log.level", config.log.level.to_string()),
         ("rates.requests_per_minute", rates.requests_per_minute.to_string()),
         ("rates.failures_per_minute", rates.failures_per_minute.to_string()),
         ("server.public_url", server.public_url.as_ref().map(ToString::to_string).unwrap_or_default()),

@@ -4,11 +4,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Instant, SystemTime};
 
 use super::build::{Ground, build};
-use super::{Daemon, StartError, reasons};
+use super::{Daemon, Instruments, StartError, reasons};
 use crate::config::{Config, ConfigFault, Fixed, Sources, Transport, changed};
 use crate::generation::Current;
 use crate::mcp::http::Reached;
-use crate::metrics::Metrics;
 use crate::supervisor::Supervisor;
 use crate::worker::Spawner;
 
@@ -27,6 +26,7 @@ pub struct Given {
     pub transport: Transport,
     pub reached: Option<Reached>,
     pub config: Arc<Config>,
+    pub instruments: Instruments,
 }
 
 #[derive(Debug)]
@@ -38,7 +38,7 @@ struct Shared {
     spawner: Spawner,
     current: Current,
     supervisor: Supervisor,
-    metrics: Metrics,
+    instruments: Instruments,
     one_at_a_time: tokio::sync::Mutex<()>,
     state: Mutex<ReloadState>,
 }
@@ -84,7 +84,7 @@ pub enum ReloadError {
 impl Daemon {
     /// What makes this daemon's next generations.
     pub fn reloader(&self, given: Given, supervisor: Supervisor) -> Reloader {
-        let Given { sources, transport, reached, config } = given;
+        let Given { sources, transport, reached, config, instruments } = given;
         let fixed = config.fixed(transport);
         let state = Mutex::new(ReloadState { succeeded: 0, failed: 0, config, last: None });
         Reloader(Arc::new(Shared {
@@ -95,7 +95,7 @@ impl Daemon {
             spawner: self.spawner.clone(),
             current: self.current.clone(),
             supervisor,
-            metrics: self.metrics.clone(),
+            instruments,
             one_at_a_time: tokio::sync::Mutex::default(),
             state,
         }))
@@ -103,8 +103,10 @@ impl Daemon {
 }
 
 impl Reloader {
-    /// Reads the configuration again, and whatever it names. Goes on to its end also where nobody waits for it.
+    /// Reads the configuration again, and whatever it names; the log gets its levels from it, and the audit's file is
+    /// opened again, whatever becomes of the rest. Goes on to its end also where nobody waits for it.
     pub async fn reload(&self) -> Result<Reloaded, ReloadError> {
+        self.0.instruments.audit.reopen();
         let shared = Arc::clone(&self.0);
         tokio::spawn(async move { shared.reload().await }).await.map_err(ReloadError::Panicked)?
     }
@@ -133,7 +135,7 @@ impl Shared {
         };
         let attempt = Attempt { at: SystemTime::now(), outcome: attempt };
         attempt.log(self.current.get().number, began);
-        self.metrics.reloaded(attempt.outcome.is_ok());
+        self.instruments.metrics.reloaded(attempt.outcome.is_ok());
         let status = {
             let mut state = self.state();
             match attempt.outcome {
@@ -158,6 +160,9 @@ impl Shared {
         let reloaded =
             Reloaded { generation: generation.number, kept: changed(&self.fixed, &config.fixed(self.transport)) };
         drop(self.current.swap(generation));
+        if let Err(error) = self.instruments.levels.set(config.log.level.clone(), "the configuration") {
+            tracing::warn!(cause = reasons(&error).join("; "), "the log's levels stay as they are");
+        }
         self.state().config = config;
         Ok(reloaded)
     }

@@ -16,10 +16,10 @@ const FIRST_FREE_PORT: &str = "/proc/sys/net/ipv4/ip_unprivileged_port_start";
 
 pub(super) fn findings(config: &Config) -> Vec<Finding> {
     let mut findings = vec![finding("server.listen", &config.server.listen)];
-    findings.push(match &config.admin.listen {
-        Some(listen) => finding("admin.listen", listen),
-        None => Finding::ok("admin.listen", "off"),
-    });
+    match config.admin.listen.as_slice() {
+        [] => findings.push(Finding::ok("admin.listen", "off")),
+        listen => findings.extend(listen.iter().map(|each| finding("admin.listen", each))),
+    }
     findings
 }
 

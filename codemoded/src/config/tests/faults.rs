@@ -430,7 +430,22 @@ fn administration_is_not_open_to_other_machines_by_mistake() {
     check(
         "[admin]\nlisten = \"systemd\"",
         "codemode.toml:4:10: admin.listen: `systemd` is no address; write an IP address and a port, such as \
-         \"127.0.0.1:8788\", \"unix:\" and a path, or \"off\"",
+         \"127.0.0.1:8788\", \"unix:\" and a path, or \"off\" alone",
     );
-    assert_eq!(least_and("[admin]\nlisten = \"off\"").loads().admin.listen, None);
+    check(
+        "[admin]\nlisten = [\"127.0.0.1:1\", \"off\"]",
+        "codemode.toml:4:26: admin.listen[1]: `off` is no address; write an IP address and a port, such as \
+         \"127.0.0.1:8788\", \"unix:\" and a path, or \"off\" alone",
+    );
+    check(
+        "[admin]\nlisten = []",
+        "codemode.toml:4:10: admin.listen: an empty array; write \"off\" where nothing shall be heard",
+    );
+    check(
+        "[admin]\nlisten = 8788",
+        "codemode.toml:4:10: admin.listen: expected an address or an array of addresses, found an integer",
+    );
+    let listen = |toml: &str| least_and(&format!("[admin]\nlisten = {toml}")).loads().admin.listen;
+    assert_eq!(listen("\"off\""), []);
+    assert_eq!(listen("[\"127.0.0.1:1\", \"unix:/run/a.sock\"]").len(), 2);
 }
