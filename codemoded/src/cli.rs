@@ -104,9 +104,12 @@ enum Command {
 enum Configured {
     /// Checks the configuration, loads everything it names, and says what it found.
     Check {
-        /// Says instead what a reload would change that comes from this configuration to the one of `--config`.
+        /// Says instead what a reload would change that comes from this configuration to the one of `--config`; without
+        /// one, from what the running daemon serves.
         #[arg(long, value_name = "OLD")]
-        diff: Option<PathBuf>,
+        diff: Option<Option<PathBuf>>,
+        #[command(flatten)]
+        at: At,
     },
     /// Lists the capabilities that programs can call.
     Catalog,
@@ -275,10 +278,16 @@ fn carry_out(arguments: Arguments, supervisor: Supervisor) -> Result<(), Command
         match command {
             None if arguments.stdio => serve::over_stdio(service(), out).await,
             None => serve::over_http(service(), out).await,
-            Some(Configured::Check { diff: None }) => say(out, &check(&daemon().await?, &config).await?),
-            Some(Configured::Check { diff: Some(old) }) => {
+            Some(Configured::Check { diff: None, .. }) => say(out, &check(&daemon().await?, &config).await?),
+            Some(Configured::Check { diff: Some(Some(old)), .. }) => {
                 let old = Config::load(&sources.with_file(old), transport).map_err(CommandError::Config)?;
                 say(out, &differences(&Arc::new(old), &config, &instruments).await?)
+            }
+            Some(Configured::Check { diff: Some(None), at }) => {
+                let before = running::facts(at, &config).await?;
+                let after = daemon().await?;
+                after.check_identity(&config).await?;
+                say(out, &told(&before.differences(&after.facts(&config))))
             }
             Some(Configured::Catalog) => say(out, &catalog(&daemon().await?)),
             Some(Configured::Search { query, caller }) => {
@@ -382,8 +391,11 @@ async fn differences(old: &Arc<Config>, new: &Arc<Config>, instruments: &Instrum
     let before = Daemon::start(old, None, instruments).await?;
     let after = before.beside(new).await?;
     after.check_identity(new).await?;
-    let lines = before.facts(old).differences(&after.facts(new));
-    Ok(if lines.is_empty() { "no difference\n".to_owned() } else { lines.join("\n") + "\n" })
+    Ok(told(&before.facts(old).differences(&after.facts(new))))
+}
+
+fn told(differences: &[String]) -> String {
+    if differences.is_empty() { "no difference\n".to_owned() } else { differences.join("\n") + "\n" }
 }
 
 fn catalog(daemon: &Daemon) -> String {

@@ -11,6 +11,7 @@ use serde_json::json;
 use super::{ask, get};
 use crate::harness::{Daemon, allow_all, executable, not_run, run, until};
 use crate::identity::door::{Reply, exchange, request};
+use crate::reload::Version;
 
 /// A daemon with both kinds of listener for administration.
 fn both(rest: &str) -> String {
@@ -139,7 +140,7 @@ fn a_reload_over_the_socket_tells_what_came_of_it() {
 #[test]
 fn over_tcp_nothing_can_be_changed() {
     let daemon = Daemon::start(&both(""));
-    for (method, path) in [("GET", "/log-level"), ("PUT", "/log-level"), ("POST", "/reload"), ("GET", "/reload")] {
+    for (method, path) in [("GET", "/log-level"), ("PUT", "/log-level"), ("POST", "/reload"), ("GET", "/facts")] {
         let reply = ask(&daemon, method, path);
         assert_eq!(reply.status, 403, "{method} {path}: {reply:?}");
         assert!(reply.body.contains("over a Unix socket"), "{reply:?}");
@@ -174,7 +175,7 @@ fn only_root_and_the_daemons_own_user_may_change_it() {
     let set = |levels: &'static str| ["log-level", levels, "--socket", "admin.sock"];
     let forbidden = "error: forbidden: only root and the daemon's own user may, over a Unix socket";
     for arguments in
-        [&set("debug")[..], &["reload", "--socket", "admin.sock"], &["log-level", "--socket", "admin.sock"]]
+        [&set("debug")[..], &["reload", "--socket", "admin.sock"], &["check", "--diff", "--socket", "admin.sock"]]
     {
         let (code, said) = as_user(OWN + 1, arguments, folder);
         assert!(code == 77 && said.starts_with(forbidden), "{arguments:?}: {code}, {said}");
@@ -203,6 +204,36 @@ fn a_daemon_that_is_not_there_and_a_socket_that_is_not_configured_are_told() {
         code == 69 && errors.starts_with("error: no daemon answers at `none.sock`: No such file"),
         "{code}, {errors}"
     );
-    let (code, errors) = told(&allow_all("[admin]\nlisten = \"127.0.0.1:0\"\n"), &["log-level"]);
-    assert!(code == 78 && errors.starts_with("error: admin.listen: there is no Unix socket"), "{code}, {errors}");
+    for command in [&["log-level"][..], &["check", "--diff"]] {
+        let (code, errors) = told(&allow_all("[admin]\nlisten = \"127.0.0.1:0\"\n"), command);
+        assert!(code == 78 && errors.contains("error: admin.listen: there is no Unix socket"), "{code}, {errors}");
+    }
+}
+
+#[test]
+fn check_says_what_a_reload_would_change_of_what_runs() {
+    let admin = "[admin]\nlisten = \"unix:admin.sock\"\n";
+    let daemon = Version(1).start(admin);
+    let differences = || printed(&daemon, &["check", "--diff"]);
+    assert_eq!(differences(), "no difference\n");
+    Version(2).write(daemon.folder.path(), &format!("{admin}[limits]\nmax_call_time = \"7s\"\n"));
+    rewrite(&daemon, "[server]", "[server]\npath = \"/other\"");
+    let told = differences();
+    let lines: Vec<_> = told.lines().collect();
+    let fixed = "~ restart-only server.path: /mcp -> /other";
+    for expected in [
+        "+ capability faulty.publish: faulty.publish(*, message: str)",
+        "- capability faulty.fail: faulty.fail(*, message: str)",
+        "~ policy p.rego: ",
+        "~ plugin faulty settings: changed",
+        "~ limit max_call_time: 2s -> 7s",
+        fixed,
+    ] {
+        assert!(lines.iter().any(|line| line.starts_with(expected)), "{expected} in:\n{told}");
+    }
+    assert!(!told.contains("~ plugin faulty sha256") && !told.contains("marker"), "{told}");
+    // Nothing has changed by asking, and what a reload cannot change is still to come after one.
+    assert_eq!(differences(), told);
+    daemon.reload();
+    assert_eq!(differences(), format!("{fixed}\n"));
 }

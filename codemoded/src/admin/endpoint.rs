@@ -44,7 +44,7 @@ pub(super) enum Refusal {
     )]
     NoOperator,
     #[error(
-        "not found: there are /generation, /healthz, /metrics, /readyz, and over a Unix socket /log-level, /reload"
+        "not found: there are /generation, /healthz, /metrics, /readyz, and over a Unix socket /facts, /log-level, /reload"
     )]
     Path,
     #[error("method not allowed: use {0}")]
@@ -96,6 +96,12 @@ impl Endpoint {
                 reads(head)?;
                 let text = self.state.instruments.metrics.text(self.state.levels())?;
                 Ok(answer(StatusCode::OK, METRICS, text))
+            }
+            "/facts" => {
+                Operator::of(peer)?;
+                reads(head)?;
+                let serving = self.state.serving.get().ok_or(Refusal::NotYet)?;
+                json(StatusCode::OK, &serving.reloader.facts())
             }
             "/log-level" => self.log_level(Operator::of(peer)?, head, body).await,
             "/reload" => self.reload(Operator::of(peer)?, head).await,

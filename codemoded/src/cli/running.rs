@@ -8,6 +8,7 @@ use http::{Method, StatusCode};
 
 use crate::admin::client::{Answer, AskError, Reloaded, ask};
 use crate::config::{Config, ConfigFault, Sources, Transport};
+use crate::daemon::Facts;
 use crate::telemetry::Directives;
 
 /// Shows which lines the running daemon logs, or changes that until it reloads or ends. For root and the daemon's own
@@ -81,19 +82,28 @@ pub(super) fn reload(at: &At, sources: &Sources) -> Result<String, RunningFault>
     Ok(format!("{}generation {generation} serves\n", kept.collect::<String>()))
 }
 
+/// What the running daemon serves, for telling a configuration from it.
+pub(super) async fn facts(at: At, config: &Config) -> Result<Facts, RunningFault> {
+    let socket = at.socket.map_or_else(|| socket_of(config), Ok)?;
+    let answer = ask(&socket, Method::GET, "/facts", String::new()).await?;
+    match answer.status {
+        StatusCode::OK => serde_json::from_str(&answer.text).map_err(RunningFault::NotUnderstood),
+        _ => Err(answer.into()),
+    }
+}
+
 impl At {
     fn asked(&self, sources: &Sources, method: Method, path: &str, body: String) -> Result<Answer, RunningFault> {
         let socket = match &self.socket {
             Some(socket) => socket.clone(),
-            None => configured(sources)?,
+            None => socket_of(&Config::load(sources, Transport::Http).map_err(RunningFault::Config)?)?,
         };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         Ok(runtime.map_err(RunningFault::Runtime)?.block_on(ask(&socket, method, path, body))?)
     }
 }
 
-fn configured(sources: &Sources) -> Result<PathBuf, RunningFault> {
-    let config = Config::load(sources, Transport::Http).map_err(RunningFault::Config)?;
+fn socket_of(config: &Config) -> Result<PathBuf, RunningFault> {
     config.admin.unix_socket().map(ToOwned::to_owned).ok_or(RunningFault::NoSocket)
 }
 

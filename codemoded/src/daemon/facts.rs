@@ -1,24 +1,25 @@
-//! What a configuration comes to, as text: for telling two of them apart.
+//! What a configuration comes to, as text: for telling two of them apart, also where one is a running daemon's.
 
-use std::collections::BTreeMap;
-use std::fs;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use super::Daemon;
 use crate::capability::signature::signature;
-use crate::config::{Config, Policy, Transport};
+use crate::config::{Config, Fixed, Policy, Transport};
 use crate::generation::Generation;
+use crate::origin::Hash;
 
 /// Things by section and name, each with what is known of it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Facts(Vec<(&'static str, BTreeMap<String, Thing>)>);
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Facts(Vec<(String, BTreeMap<String, Thing>)>);
 
-/// What is known of one thing.
-type Thing = Vec<(&'static str, Known)>;
+/// What is known of one thing, the part that says the most first.
+type Thing = Vec<(String, Known)>;
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Known {
     Text(String),
     /// That it differs is all that may be shown of it.
@@ -28,37 +29,46 @@ enum Known {
 impl Daemon {
     /// What the generation in force, and the configuration that it was built from, come to.
     pub fn facts(&self, config: &Config) -> Facts {
-        let generation = self.current.get();
-        Facts(vec![
-            ("capability", capabilities(&generation)),
-            ("disabled", generation.catalog.disabled().iter().map(|id| (id.to_string(), Vec::new())).collect()),
-            ("plugin", plugins(&generation)),
-            ("policy", policy(config)),
-            ("limit", limits(&generation)),
-            ("setting", settings(config)),
-            ("restart-only", restart(config)),
-        ])
+        Facts::of(&self.current.get(), config, &config.fixed(Transport::Http))
     }
 }
 
 impl Facts {
-    /// One line for each difference, in the order of the sections: `+` is new, `-` is gone, `~` has changed.
+    /// Of a generation, the configuration that it was built from, and what of that holds until a restart.
+    pub(super) fn of(generation: &Generation, config: &Config, fixed: &[Fixed]) -> Self {
+        let sections = [
+            ("capability", capabilities(generation)),
+            ("disabled", generation.catalog.disabled().iter().map(|id| (id.to_string(), Vec::new())).collect()),
+            ("plugin", plugins(generation)),
+            ("policy", policy(config, generation)),
+            ("limit", limits(generation)),
+            ("setting", settings(config)),
+            ("restart-only", fixed.iter().map(|each| (each.key.to_owned(), only(each.value()))).collect()),
+        ];
+        Self(sections.into_iter().map(|(name, things)| (name.to_owned(), things)).collect())
+    }
+
+    /// One line for each difference, in the order of the sections: `+` is new, `-` is gone, `~` has changed. A section
+    /// or a part that one of the two does not know, being another version's, is no difference.
     pub fn differences(&self, after: &Self) -> Vec<String> {
-        let sections = self.0.iter().zip(&after.0);
-        sections.flat_map(|((section, before), (_, after))| differences(section, before, after)).collect()
+        let both = |(name, before)| Some((name, before, after.0.iter().find(|(other, _)| other == name)?));
+        let sections = self.0.iter().filter_map(|(name, before)| both((name, before)));
+        sections.flat_map(|(section, before, (_, after))| differences(section, before, after)).collect()
     }
 }
 
 fn differences(section: &str, before: &BTreeMap<String, Thing>, after: &BTreeMap<String, Thing>) -> Vec<String> {
-    let names: std::collections::BTreeSet<_> = before.keys().chain(after.keys()).collect();
+    let names: BTreeSet<_> = before.keys().chain(after.keys()).collect();
     let mut lines = Vec::new();
     for name in names {
         match (before.get(name), after.get(name)) {
             (None, Some(new)) => lines.push(format!("+ {section} {name}{}", shown(new))),
             (Some(old), None) => lines.push(format!("- {section} {name}{}", shown(old))),
             (Some(old), Some(new)) => {
-                let changed = old.iter().zip(new).filter(|(old, new)| old != new);
-                lines.extend(changed.map(|((part, old), (_, new))| change(section, name, part, old, new)));
+                for (part, old) in old {
+                    let new = new.iter().find(|(other, new)| other == part && new != old);
+                    lines.extend(new.map(|(_, new)| change(section, name, part, old, new)));
+                }
             }
             (None, None) => {}
         }
@@ -82,14 +92,23 @@ fn change(section: &str, name: &str, part: &str, old: &Known, new: &Known) -> St
     }
 }
 
+fn thing<const PARTS: usize>(parts: [(&str, Known); PARTS]) -> Thing {
+    parts.into_iter().map(|(part, known)| (part.to_owned(), known)).collect()
+}
+
+/// A thing of which one text is known.
+fn only(text: impl Into<String>) -> Thing {
+    thing([("", Known::Text(text.into()))])
+}
+
 fn capabilities(generation: &Generation) -> BTreeMap<String, Thing> {
     let describe = |name: &str| generation.catalog.describe(name);
-    let thing = |capability: &crate::capability::Capability| {
+    let known = |capability: &crate::capability::Capability| {
         let described = describe(capability.name.as_str());
         let json =
             |part: Option<serde_json::Result<String>>| Known::Text(part.and_then(Result::ok).unwrap_or_default());
         let fields = described.as_ref();
-        vec![
+        thing([
             ("signature", Known::Text(signature(&capability.name, &capability.input))),
             ("id", Known::Text(capability.id.to_string())),
             ("plugin", Known::Text(capability.plugin.to_string())),
@@ -98,42 +117,43 @@ fn capabilities(generation: &Generation) -> BTreeMap<String, Thing> {
             ("output", json(fields.map(|described| serde_json::to_string(&described.output)))),
             ("summary", Known::Text(capability.summary.clone())),
             ("description", Known::Digest(Sha256::digest(&capability.description).into())),
-        ]
+        ])
     };
-    generation.catalog.iter().map(|each| (each.name.to_string(), thing(each))).collect()
+    generation.catalog.iter().map(|each| (each.name.to_string(), known(each))).collect()
 }
 
 fn plugins(generation: &Generation) -> BTreeMap<String, Thing> {
     let instances = generation.plugins.instances().iter();
     let things = instances.map(|each| {
-        let thing = vec![
+        let known = thing([
             ("version", Known::Text(each.version().to_owned())),
             ("library", Known::Text(each.library().display().to_string())),
-            ("sha256", Known::Text(hexadecimal(each.digest()))),
+            ("sha256", Known::Text(Hash(*each.digest()).to_string())),
             ("settings", Known::Digest(*each.settings_digest())),
-        ];
-        (each.name().to_string(), thing)
+        ]);
+        (each.name().to_string(), known)
     });
     things.collect()
 }
 
-fn policy(config: &Config) -> BTreeMap<String, Thing> {
+fn policy(config: &Config, generation: &Generation) -> BTreeMap<String, Thing> {
     let Policy::Rego(rego) = &config.policy else {
-        return BTreeMap::from([("mode".to_owned(), vec![("", Known::Text("allow-all".to_owned()))])]);
+        return BTreeMap::from([("mode".to_owned(), only("allow-all"))]);
     };
-    let text = |text: &str| vec![("", Known::Text(text.to_owned()))];
     let decisions =
         [("execute", Some(&rego.execute)), ("discover", rego.discover.as_ref()), ("reason", rego.reason.as_ref())];
-    let decisions = decisions.into_iter().filter_map(|(name, rule)| Some((name.to_owned(), text(rule?.as_str()))));
+    let decisions = decisions.into_iter().filter_map(|(name, rule)| Some((name.to_owned(), only(rule?.as_str()))));
     let name = |path: &Path| path.strip_prefix(&config.folder).unwrap_or(path).display().to_string();
-    let files = rego.modules.iter().chain(&rego.data).map(|path| (name(path), text(&digest_of(path))));
+    // As they were read, whatever they are now.
+    let files = generation.policy.origins().iter();
+    let files = files.map(|origin| (name(origin.file()), only(origin.sha256().to_string())));
     let costly = rego.danger_builtins.iter().map(|name| (format!("danger_builtins {name}"), Vec::new()));
-    let mode = std::iter::once(("mode".to_owned(), text("rego")));
+    let mode = std::iter::once(("mode".to_owned(), only("rego")));
     mode.chain(decisions).chain(files).chain(costly).collect()
 }
 
 fn limits(generation: &Generation) -> BTreeMap<String, Thing> {
-    generation.limits.texts().into_iter().map(|(name, text)| (name, vec![("", Known::Text(text))])).collect()
+    generation.limits.texts().into_iter().map(|(name, text)| (name, only(text))).collect()
 }
 
 /// What else a reload changes.
@@ -154,19 +174,5 @@ fn settings(config: &Config) -> BTreeMap<String, Thing> {
         ("workers.start", workers.start.to_string()),
         ("workers.sandbox", workers.sandbox.to_string()),
     ];
-    texts.into_iter().map(|(key, text)| (key.to_owned(), vec![("", Known::Text(text))])).collect()
-}
-
-/// What a reload leaves as it is.
-fn restart(config: &Config) -> BTreeMap<String, Thing> {
-    let fixed = config.fixed(Transport::Http);
-    fixed.iter().map(|each| (each.key.to_owned(), vec![("", Known::Text(each.value().to_owned()))])).collect()
-}
-
-fn digest_of(path: &Path) -> String {
-    fs::read(path).map_or_else(|error| format!("unreadable: {error}"), |bytes| hexadecimal(&Sha256::digest(&bytes)))
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    texts.into_iter().map(|(key, text)| (key.to_owned(), only(text))).collect()
 }

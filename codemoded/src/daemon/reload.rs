@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Instant, SystemTime};
 
 use super::build::{Ground, build};
-use super::{Daemon, Instruments, StartError, reasons};
+use super::{Daemon, Facts, Instruments, StartError, reasons};
 use crate::config::{Config, ConfigFault, Fixed, Sources, Transport, changed};
 use crate::generation::Current;
 use crate::mcp::http::Reached;
@@ -114,6 +114,13 @@ impl Reloader {
     pub fn state(&self) -> ReloadState {
         self.0.state().clone()
     }
+
+    /// What serves now, as far as it tells one configuration from another.
+    pub fn facts(&self) -> Facts {
+        // A swap holds the state, so the two belong together.
+        let state = self.0.state();
+        Facts::of(&self.0.current.get(), &state.config, &self.0.fixed)
+    }
 }
 
 impl ReloadError {
@@ -159,11 +166,14 @@ impl Shared {
         let generation = build(&config, ground).await?;
         let reloaded =
             Reloaded { generation: generation.number, kept: changed(&self.fixed, &config.fixed(self.transport)) };
-        drop(self.current.swap(generation));
+        let mut state = self.state();
+        let before = self.current.swap(generation);
+        state.config = Arc::clone(&config);
+        drop(state);
+        drop(before);
         if let Err(error) = self.instruments.levels.set(config.log.level.clone(), "the configuration") {
             tracing::warn!(cause = reasons(&error).join("; "), "the log's levels stay as they are");
         }
-        self.state().config = config;
         Ok(reloaded)
     }
 
