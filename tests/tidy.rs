@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, outside the test's own function too")]
 
 mod documents;
+mod log;
 mod manifests;
 mod sources;
 

@@ -2,6 +2,7 @@
 
 mod faults;
 mod identity;
+mod reference;
 mod shipped;
 mod values;
 
