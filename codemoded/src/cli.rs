@@ -29,8 +29,9 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::audit::Audit;
+use crate::causes::{reasons, with_causes};
 use crate::config::{Config, ConfigFault, Flag, Identity, Sources, Transport};
-use crate::daemon::{Daemon, Instruments, StartError, reasons};
+use crate::daemon::{Daemon, Instruments, StartError};
 use crate::doctor::Severity;
 use crate::failure::Failure;
 use crate::generation::Generation;
@@ -197,7 +198,7 @@ enum CommandError {
 }
 
 fn lines(faults: &[ConfigFault]) -> String {
-    faults.iter().map(ConfigFault::in_full).collect::<Vec<_>>().join("\n")
+    faults.iter().map(|fault| with_causes(fault)).collect::<Vec<_>>().join("\n")
 }
 
 /// Reads the arguments, does what they say, and gives the exit code.

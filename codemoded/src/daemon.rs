@@ -17,7 +17,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 pub use build::policy_source;
 pub(crate) use build::specs;
 pub use facts::Facts;
-pub use fault::{StartError, reasons};
+pub use fault::StartError;
 pub use reload::{Attempt, Given, NEXT_REASON, ReloadError, ReloadState, Reloaded, Reloader};
 pub use stop::{LAST_WORDS, stop};
 pub use watchdog::Watchdog;

@@ -15,10 +15,9 @@ mod written;
 
 pub use table::Table;
 
-use std::error::Error;
-
 use serde::Serialize;
 
+use crate::causes::with_causes;
 use crate::config::{Config, ConfigFault};
 
 /// One thing that was looked at.
@@ -74,14 +73,5 @@ pub async fn examine(config: &Config) -> Vec<Finding> {
 /// What is left to say of a configuration that cannot be used.
 pub fn unusable(faults: &[ConfigFault]) -> Vec<Finding> {
     let mend = "mend the configuration; nothing else was looked at";
-    faults.iter().map(|fault| Finding::fault("configuration", fault.in_full(), mend)).collect()
-}
-
-fn with_causes(error: &dyn Error) -> String {
-    let (mut text, mut cause) = (error.to_string(), error.source());
-    while let Some(next) = cause {
-        text = format!("{text}: {next}");
-        cause = next.source();
-    }
-    text
+    faults.iter().map(|fault| Finding::fault("configuration", with_causes(fault), mend)).collect()
 }

@@ -4,6 +4,7 @@
 pub mod admin;
 pub mod audit;
 pub mod capability;
+pub mod causes;
 pub mod cli;
 pub mod config;
 pub mod daemon;

@@ -7,6 +7,7 @@ use futures_util::future::join_all;
 use serde::Serialize;
 
 use super::State;
+use crate::causes::with_causes;
 use crate::generation::Generation;
 use crate::plugin::Instance;
 
@@ -43,18 +44,23 @@ struct Plugin {
     part: Part,
 }
 
+/// The daemon has just started.
+#[derive(Debug, thiserror::Error)]
+#[error("the first one is being built")]
+struct Unbuilt;
+
 impl Readiness {
     pub(super) async fn of(state: &State) -> Self {
         let draining = state.is_draining();
         let Some(served) = state.current() else {
-            let generation = Part::bad("the first one is being built".to_owned());
+            let generation = Part::bad(&Unbuilt);
             return Self { ready: false, draining, generation, workers: None, plugins: Vec::new() };
         };
         let deadline = Instant::now() + served.limits.max_call_time;
         let asked = served.plugins.instances().iter().map(|instance| plugin(instance, deadline));
         let (workers, plugins) = tokio::join!(workers(&served), join_all(asked));
         let ready = !draining && workers.part.ok && plugins.iter().all(|plugin| plugin.part.ok);
-        Self { ready, draining, generation: Part::of(Ok(())), workers: Some(workers), plugins }
+        Self { ready, draining, generation: Part::GOOD, workers: Some(workers), plugins }
     }
 }
 
@@ -62,33 +68,24 @@ impl Readiness {
 async fn workers(generation: &Generation) -> Workers {
     let ready = generation.pool.ready();
     let part = match ready {
-        0 => Part::of(generation.pool.try_to_start().await.map_err(|fault| with_causes(&fault))),
-        _ => Part::of(Ok(())),
+        0 => Part::of(generation.pool.try_to_start().await),
+        _ => Part::GOOD,
     };
     Workers { part, ready }
 }
 
 async fn plugin(instance: &Instance, deadline: Instant) -> Plugin {
-    let healthy = instance.health(deadline).await.map_err(|error| error.to_string());
-    Plugin { name: instance.name().to_string(), part: Part::of(healthy) }
+    Plugin { name: instance.name().to_string(), part: Part::of(instance.health(deadline).await) }
 }
 
 impl Part {
-    fn of(outcome: Result<(), String>) -> Self {
-        outcome.map_or_else(Self::bad, |()| Self { ok: true, reason: None })
+    const GOOD: Self = Self { ok: true, reason: None };
+
+    fn of<E: Error>(outcome: Result<(), E>) -> Self {
+        outcome.map_or_else(|error| Self::bad(&error), |()| Self::GOOD)
     }
 
-    fn bad(reason: String) -> Self {
-        Self { ok: false, reason: Some(reason) }
+    fn bad(error: &dyn Error) -> Self {
+        Self { ok: false, reason: Some(with_causes(error)) }
     }
-}
-
-fn with_causes(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(next) = cause {
-        text = format!("{text}: {next}");
-        cause = next.source();
-    }
-    text
 }

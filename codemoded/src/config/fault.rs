@@ -1,18 +1,17 @@
 //! What is wrong with a configuration, and where: a file with line and column, an environment variable or a flag.
 
-use std::error::Error as _;
+use std::error::Error;
+use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
 use super::place::{KeyPath, Place};
 
 /// One fault, told in one line: the place, the key, what is wrong and how to mend it.
-#[derive(Debug, thiserror::Error)]
-#[error("{place}: {}{problem}", key.prefix())]
+#[derive(Debug)]
 pub struct ConfigFault {
     pub place: Place,
     pub key: KeyPath,
-    #[source]
     pub problem: Problem,
 }
 
@@ -70,6 +69,10 @@ pub enum Problem {
     NoGroup { given: String },
     #[error("`{given}` is no scope: one word of visible ASCII without `\"` and `\\`")]
     NoScope { given: String },
+    #[error("`{given}` is no header's name, or that of one which cannot be set")]
+    NoHeader { given: String },
+    #[error("a header's value is one line of visible ASCII")]
+    NoHeaderValue,
     #[error("the keys come from one place: set either `jwks_url` or `jwks_file`")]
     TwoKeySets,
     #[error("standard input has no peers; with `--stdio` only `mode = \"static\"` works")]
@@ -78,16 +81,20 @@ pub enum Problem {
     StdoutIsTheClients,
 }
 
-impl ConfigFault {
-    /// With what the system said of it, still in one line.
-    pub fn in_full(&self) -> String {
-        match self.problem.source() {
-            // The fault's own text has the problem in it, and not the problem's cause.
-            Some(cause) => format!("{self}: {cause}"),
-            None => self.to_string(),
-        }
+impl fmt::Display for ConfigFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}{}", self.place, self.key.prefix(), self.problem)
     }
+}
 
+/// The problem is in the fault's own text, so what comes behind it is the problem's cause.
+impl Error for ConfigFault {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.problem.source()
+    }
+}
+
+impl ConfigFault {
     /// The order in which an operator reads the file; faults from elsewhere follow.
     pub(super) fn reading_order(&self) -> (bool, Option<(usize, usize)>) {
         match &self.place {

@@ -56,22 +56,39 @@ impl Period {
     const MAX: Duration = Duration::from_secs(24 * 60 * 60);
 }
 
-/// What a quantity makes of an integer and of a text.
+/// What a quantity makes of an integer and of a text; nothing where it takes none.
 trait Quantity: Sized {
     const EXPECTED: &'static str;
-    fn from_integer(number: i128) -> Option<Result<Self, String>>;
-    fn from_text(text: &str) -> Option<Result<Self, String>>;
+    fn from_integer(number: i128) -> Option<Result<Self, Unfit>>;
+    fn from_text(text: &str) -> Option<Result<Self, Unfit>>;
+}
+
+/// An integer or a text that is no such quantity.
+#[derive(Debug, thiserror::Error)]
+enum Unfit {
+    #[error("`{given}` must be between {least} and {most}")]
+    OutOfBounds { given: String, least: String, most: String },
+    #[error("`{0}` is no size; write an integer and B, KiB, MiB or GiB, such as \"128MiB\"")]
+    NoSize(String),
+    #[error("`{0}` is no duration; write an integer and ms, s, m or h, such as \"5s\"")]
+    NoDuration(String),
+}
+
+impl Unfit {
+    fn out_of_bounds(given: impl ToString, least: impl ToString, most: impl ToString) -> Self {
+        Self::OutOfBounds { given: given.to_string(), least: least.to_string(), most: most.to_string() }
+    }
 }
 
 impl<const MAX: u64> Quantity for Count<MAX> {
     const EXPECTED: &'static str = "an integer";
 
-    fn from_integer(number: i128) -> Option<Result<Self, String>> {
+    fn from_integer(number: i128) -> Option<Result<Self, Unfit>> {
         let fits = u64::try_from(number).ok().filter(|number| (1..=MAX).contains(number));
-        Some(fits.map(Self).ok_or_else(|| format!("`{number}` must be between 1 and {MAX}")))
+        Some(fits.map(Self).ok_or_else(|| Unfit::out_of_bounds(number, 1, MAX)))
     }
 
-    fn from_text(_: &str) -> Option<Result<Self, String>> {
+    fn from_text(_: &str) -> Option<Result<Self, Unfit>> {
         None
     }
 }
@@ -79,15 +96,12 @@ impl<const MAX: u64> Quantity for Count<MAX> {
 impl<const MIN: u64, const MAX: u64> Quantity for Size<MIN, MAX> {
     const EXPECTED: &'static str = "a size such as \"128MiB\", or a number of bytes";
 
-    fn from_integer(number: i128) -> Option<Result<Self, String>> {
+    fn from_integer(number: i128) -> Option<Result<Self, Unfit>> {
         let fits = u64::try_from(number).ok().filter(|number| (MIN..=MAX).contains(number));
-        Some(
-            fits.map(Self)
-                .ok_or_else(|| format!("`{number}` must be between {} and {}", size_text(MIN), size_text(MAX))),
-        )
+        Some(fits.map(Self).ok_or_else(|| Unfit::out_of_bounds(number, size_text(MIN), size_text(MAX))))
     }
 
-    fn from_text(text: &str) -> Option<Result<Self, String>> {
+    fn from_text(text: &str) -> Option<Result<Self, Unfit>> {
         let bytes = split_unit(text).and_then(|(number, unit)| {
             let unit = match unit {
                 "B" => 1,
@@ -100,8 +114,8 @@ impl<const MIN: u64, const MAX: u64> Quantity for Size<MIN, MAX> {
         });
         Some(match bytes {
             Some(bytes) if (MIN..=MAX).contains(&bytes) => Ok(Self(bytes)),
-            Some(_) => Err(format!("`{text}` must be between {} and {}", size_text(MIN), size_text(MAX))),
-            None => Err(format!("`{text}` is no size; write an integer and B, KiB, MiB or GiB, such as \"128MiB\"")),
+            Some(_) => Err(Unfit::out_of_bounds(text, size_text(MIN), size_text(MAX))),
+            None => Err(Unfit::NoSize(text.to_owned())),
         })
     }
 }
@@ -109,11 +123,11 @@ impl<const MIN: u64, const MAX: u64> Quantity for Size<MIN, MAX> {
 impl Quantity for Period {
     const EXPECTED: &'static str = "a duration such as \"5s\"";
 
-    fn from_integer(_: i128) -> Option<Result<Self, String>> {
+    fn from_integer(_: i128) -> Option<Result<Self, Unfit>> {
         None
     }
 
-    fn from_text(text: &str) -> Option<Result<Self, String>> {
+    fn from_text(text: &str) -> Option<Result<Self, Unfit>> {
         let period = split_unit(text).and_then(|(number, unit)| {
             let millis = match unit {
                 "ms" => 1,
@@ -126,8 +140,8 @@ impl Quantity for Period {
         });
         Some(match period {
             Some(period) if !period.is_zero() && period <= Self::MAX => Ok(Self(period)),
-            Some(_) => Err(format!("`{text}` must be between 1ms and 24h")),
-            None => Err(format!("`{text}` is no duration; write an integer and ms, s, m or h, such as \"5s\"")),
+            Some(_) => Err(Unfit::out_of_bounds(text, "1ms", "24h")),
+            None => Err(Unfit::NoDuration(text.to_owned())),
         })
     }
 }

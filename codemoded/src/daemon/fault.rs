@@ -6,6 +6,7 @@ use std::io;
 use super::probe::PROBE_TIME;
 use crate::capability::Id;
 use crate::capability::catalog::CatalogFault;
+use crate::causes::reasons;
 use crate::generation::GenerationError;
 use crate::identity::SubjectId;
 use crate::identity::jwt::KeysFault;
@@ -83,19 +84,6 @@ impl StartError {
             _ => Err(Self::Several(faults)),
         }
     }
-}
-
-/// One line for each reason, with the causes of an error behind its last line.
-pub fn reasons(error: &dyn Error) -> Vec<String> {
-    let mut reasons: Vec<String> = error.to_string().lines().map(str::to_owned).collect();
-    let mut cause = error.source();
-    while let Some(next) = cause {
-        if let Some(last) = reasons.last_mut() {
-            *last += &format!(": {next}");
-        }
-        cause = next.source();
-    }
-    reasons
 }
 
 fn lines<T: Error>(faults: &[T]) -> String {

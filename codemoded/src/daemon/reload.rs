@@ -4,7 +4,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Instant, SystemTime};
 
 use super::build::{Ground, build};
-use super::{Daemon, Facts, Instruments, StartError, reasons};
+use super::{Daemon, Facts, Instruments, StartError};
+use crate::causes::{reasons, with_causes};
 use crate::config::{Config, ConfigFault, Fixed, Sources, Transport, changed};
 use crate::generation::Current;
 use crate::mcp::http::Reached;
@@ -73,7 +74,7 @@ pub struct Reloaded {
 /// Why everything is as it was.
 #[derive(Debug, thiserror::Error)]
 pub enum ReloadError {
-    #[error("{}", .0.iter().map(ConfigFault::in_full).collect::<Vec<_>>().join("\n"))]
+    #[error("{}", .0.iter().map(|fault| with_causes(fault)).collect::<Vec<_>>().join("\n"))]
     Config(Vec<ConfigFault>),
     #[error(transparent)]
     Build(#[from] StartError),
@@ -172,7 +173,7 @@ impl Shared {
         drop(state);
         drop(before);
         if let Err(error) = self.instruments.levels.set(config.log.level.clone(), "the configuration") {
-            tracing::warn!(cause = reasons(&error).join("; "), "the log's levels stay as they are");
+            tracing::warn!(cause = with_causes(&error), "the log's levels stay as they are");
         }
         Ok(reloaded)
     }

@@ -5,7 +5,8 @@ use std::time::Duration;
 use tokio::task::AbortHandle;
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::{Daemon, probe, reasons};
+use super::{Daemon, probe};
+use crate::causes::with_causes;
 use crate::generation::Current;
 use crate::supervisor::Supervisor;
 
@@ -32,8 +33,10 @@ async fn watch(current: Current, supervisor: Supervisor, patience: Duration) {
         match tokio::time::timeout(every, probe::worker(&generation.pool)).await {
             Ok(Ok(_)) => supervisor.alive(),
             Ok(Err(fault)) => {
-                let cause = reasons(&fault).join("; ");
-                tracing::error!(cause, "no program runs: the service manager gets no sign of life");
+                tracing::error!(
+                    cause = with_causes(&fault),
+                    "no program runs: the service manager gets no sign of life"
+                );
             }
             Err(_) => tracing::error!("no program ends in time: the service manager gets no sign of life"),
         }

@@ -4,7 +4,8 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use super::files::{self, readable_by_daemon};
-use super::{Finding, Severity, clock, with_causes};
+use super::{Finding, Severity, clock};
+use crate::causes::with_causes;
 use crate::config::{Config, Identity};
 use crate::identity::jwt;
 use crate::identity::tokens::{Census, TokenFileError, Tokens};

@@ -4,8 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::{Finding, with_causes};
+use super::Finding;
 use crate::capability::{Hints, Id, Name};
+use crate::causes::with_causes;
 use crate::config::{self, Config};
 use crate::daemon::{policy_source, specs};
 use crate::identity::{Subject, SubjectId};

@@ -1,15 +1,17 @@
 //! Whether a worker can be started the way that is configured, and what the kernel confines it with.
 
+use std::io;
 use std::sync::Arc;
 use std::thread;
 
 use landlock::{Access, AccessFs, CompatLevel, Compatible, LandlockStatus, Ruleset, RulesetAttr};
 
-use super::{Finding, with_causes};
+use super::Finding;
+use crate::causes::with_causes;
 use crate::config::{Config, Sandbox};
-use crate::worker::manifest;
+use crate::worker::manifest::{self, ManifestError};
 use crate::worker::protocol::{Budgets, Confinement};
-use crate::worker::{Outfit, Spawner, Start, Worker};
+use crate::worker::{Outfit, Spawner, Start, Worker, WorkerFault};
 
 pub(super) async fn findings(config: &Config) -> Vec<Finding> {
     let how = match config.workers.start {
@@ -22,19 +24,31 @@ pub(super) async fn findings(config: &Config) -> Vec<Finding> {
             findings.extend(confined(config.workers.sandbox, confinement));
             findings
         }
-        Err(cause) => vec![Finding::fault(
+        Err(fault) => vec![Finding::fault(
             "workers",
-            format!("none can be {how}: {cause}"),
+            format!("none can be {how}: {}", with_causes(&fault)),
             "/proc must be mounted, and the limits of processes, files and stack must leave room for one more",
         )],
     }
 }
 
+/// Why none was.
+#[derive(Debug, thiserror::Error)]
+enum NoWorker {
+    #[error("there is no thread to start it")]
+    Spawner(#[source] io::Error),
+    #[error(transparent)]
+    Manifest(#[from] ManifestError),
+    #[error("there is no memory file for its catalog")]
+    Seal(#[source] io::Error),
+    #[error(transparent)]
+    Worker(#[from] WorkerFault),
+}
+
 /// A worker of an empty catalog.
-async fn start(config: &Config) -> Result<Confinement, String> {
-    let spawner = Spawner::start(crate::metrics::Metrics::default()).map_err(|error| error.to_string())?;
-    let written = manifest::write(&[]).map_err(|error| with_causes(&error))?;
-    let sealed = manifest::seal(&written).map_err(|error| error.to_string())?;
+async fn start(config: &Config) -> Result<Confinement, NoWorker> {
+    let spawner = Spawner::start(crate::metrics::Metrics::default()).map_err(NoWorker::Spawner)?;
+    let sealed = manifest::seal(&manifest::write(&[])?).map_err(NoWorker::Seal)?;
     let outfit = Outfit {
         manifest: Arc::new(sealed),
         budgets: Budgets::from(&config.limits),
@@ -42,7 +56,7 @@ async fn start(config: &Config) -> Result<Confinement, String> {
         confine: config.workers.sandbox != Sandbox::DangerOff,
         discovers: false,
     };
-    let worker = Worker::start(&spawner, &outfit).await.map_err(|fault| with_causes(&fault))?;
+    let worker = Worker::start(&spawner, &outfit).await?;
     let confinement = worker.confinement();
     worker.end(());
     Ok(confinement)

@@ -70,7 +70,7 @@ pub(super) fn compile(modules: &Modules<'_>, data: &Map) -> Result<MachineKind, 
     }
     let hardened =
         Arc::get_mut(&mut program).ok_or_else(|| one(PolicyError::Compile("the program is shared".into())))?;
-    exact::guard(hardened).map_err(|name| one(PolicyError::Compile(format!("`{name}` has no guarded form"))))?;
+    exact::guard(hardened).map_err(|unguarded| one(PolicyError::Compile(unguarded.to_string())))?;
     Ok(MachineKind::Register { program, data })
 }
 

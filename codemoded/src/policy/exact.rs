@@ -11,10 +11,15 @@ use regorus::rvm::program::{BuiltinInfo, Program, RuleInfo, RuleType};
 use super::arithmetic::Operator;
 use super::builtins;
 
-/// Puts guarded functions in place of the built-ins and operators. Answers the name of a built-in that has none.
-pub(super) fn guard(program: &mut Program) -> Result<(), String> {
+/// A built-in, by its name, that would drop its errors.
+#[derive(Debug, thiserror::Error)]
+#[error("`{0}` has no guarded form")]
+pub(super) struct Unguarded(String);
+
+/// Puts guarded functions in place of the built-ins and operators.
+pub(super) fn guard(program: &mut Program) -> Result<(), Unguarded> {
     for (slot, info) in program.resolved_builtins.iter_mut().zip(&program.builtin_info_table) {
-        slot.0 = builtins::find(&info.name).ok_or_else(|| info.name.clone())?.guarded;
+        slot.0 = builtins::find(&info.name).ok_or_else(|| Unguarded(info.name.clone()))?.guarded;
     }
     for operator in Operator::ALL {
         guard_operator(program, operator);

@@ -2,8 +2,8 @@
 
 use std::any::Any;
 use std::error::Error;
-use std::fmt::Write as _;
 
+use crate::causes::with_causes;
 use crate::failure::Failure;
 use crate::limits::Limit;
 use crate::worker::Cause;
@@ -54,16 +54,4 @@ impl From<Failure> for Fault {
     fn from(failure: Failure) -> Self {
         Self { failure, cause: None, death: None }
     }
-}
-
-/// An error and its causes, on one line.
-fn with_causes(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(next) = cause {
-        // Writing to a string cannot fail.
-        let _ = write!(text, ": {next}");
-        cause = next.source();
-    }
-    text
 }
