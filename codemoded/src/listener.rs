@@ -60,8 +60,11 @@ pub enum ListenError {
 
 impl Listener {
     /// Binds, or takes over, before anything else is started: a socket of systemd's must not reach a child.
-    pub fn open(server: &Server) -> Result<Self, ListenError> {
-        Self::bind(&server.listen, server.socket)
+    pub fn open(server: &Server, handed_over: ListenFd) -> Result<Self, ListenError> {
+        match &server.listen {
+            Listen::Systemd => Self::inherited(handed_over),
+            listen => Self::bind(listen, server.socket),
+        }
     }
 
     /// The same at any place.
@@ -75,12 +78,12 @@ impl Listener {
                 let socket = Socket::Unix(UnixListener::from_std(listener).map_err(failed)?);
                 Ok(Self { socket, _bound: Some(bound) })
             }
-            Listen::Systemd => Self::inherited(),
+            // Only the server listens where systemd does.
+            Listen::Systemd => Err(ListenError::NoneHanded),
         }
     }
 
-    fn inherited() -> Result<Self, ListenError> {
-        let mut handed = ListenFd::from_env();
+    fn inherited(mut handed: ListenFd) -> Result<Self, ListenError> {
         match handed.len() {
             0 => return Err(ListenError::NoneHanded),
             1 => {}

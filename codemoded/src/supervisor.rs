@@ -1,19 +1,21 @@
 //! What the service manager is told of the daemon (`sd_notify(3)`), and that it can rely on it.
 //!
-//! Its socket and its wish for signs of life come in the environment. They are taken out of it before anything else
-//! runs: a plugin's child must not speak for the daemon.
+//! Its socket, its wish for signs of life and the sockets that it hands over are told in the environment. They are taken out
+//! of it before anything else runs: a plugin's child must not speak for the daemon, nor listen in its place.
 
 #![expect(unsafe_code, reason = "the environment is changed, once, before there is a second thread")]
 
 use std::env;
 use std::ffi::OsString;
+use std::fmt;
 use std::io;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use listenfd::ListenFd;
 use rustix::time::{ClockId, clock_gettime};
 
 /// The longest status that is passed on.
@@ -24,7 +26,12 @@ const MAX_STATUS_BYTES: usize = 2_000;
 pub struct Supervisor {
     socket: Option<Arc<UnixDatagram>>,
     watchdog: Option<Duration>,
+    handed_over: HandedOver,
 }
+
+/// Sockets, until somebody listens on them.
+#[derive(Clone, Default)]
+struct HandedOver(Arc<Mutex<Option<ListenFd>>>);
 
 impl Supervisor {
     /// Finds the one that started this process, and takes it out of the environment. Where there is a second thread
@@ -52,7 +59,16 @@ impl Supervisor {
                 None
             }
         });
-        Self { socket, watchdog }
+        // It reads its own variables and takes them out, all but the names.
+        let handed_over = HandedOver(Arc::new(Mutex::new(Some(ListenFd::from_env()))));
+        drop(take("LISTEN_FDNAMES"));
+        Self { socket, watchdog, handed_over }
+    }
+
+    /// The sockets that it hands over, once.
+    pub fn sockets(&self) -> ListenFd {
+        let handed_over = self.handed_over.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        handed_over.unwrap_or_else(ListenFd::empty)
     }
 
     /// Serving, from now on or again.
@@ -87,6 +103,12 @@ impl Supervisor {
         {
             tracing::warn!(%error, "the service manager cannot be told anything");
         }
+    }
+}
+
+impl fmt::Debug for HandedOver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("HandedOver")
     }
 }
 

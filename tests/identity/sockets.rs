@@ -4,7 +4,7 @@ use std::fs;
 use std::net::TcpListener;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::{UnixDatagram, UnixListener, UnixStream};
 use std::path::Path;
 use std::process::Command;
 
@@ -72,11 +72,17 @@ fn a_socket_that_is_left_over_is_replaced_and_one_in_use_is_not() {
 
 /// Starts the daemon as systemd would, with this socket as its third descriptor.
 fn hand_over(config: &str, socket: OwnedFd) -> Daemon {
+    hand_over_with(config, socket, &[])
+}
+
+/// The same, with more that systemd says.
+fn hand_over_with(config: &str, socket: OwnedFd, environment: &[(&str, &str)]) -> Daemon {
     let adjust = |command: &mut Command| {
         let arguments: Vec<_> = command.get_args().map(ToOwned::to_owned).collect();
         let program = command.get_program().to_owned();
         let mut shell = Command::new("sh");
         shell.arg("-c").arg("exec 3<&0 0</dev/null; export LISTEN_FDS=1 LISTEN_PID=$$; exec \"$0\" \"$@\"");
+        shell.envs(environment.iter().copied());
         shell.arg(program).args(arguments).stdin(socket).stdout(std::process::Stdio::piped());
         *command = shell;
         command.stderr(std::process::Stdio::piped());
@@ -104,6 +110,38 @@ fn a_socket_of_systemds_is_served_and_reaches_no_child() {
     // It is systemd's to take away.
     drop(daemon);
     assert!(folder.path().join("mcp.sock").exists());
+}
+
+#[test]
+fn no_child_of_a_plugins_finds_the_service_manager() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("notify");
+    let manager = UnixDatagram::bind(&path).unwrap();
+    let environment = [
+        ("NOTIFY_SOCKET", path.to_str().unwrap()),
+        ("WATCHDOG_USEC", "30000000"),
+        ("LISTEN_FDNAMES", "codemoded.socket"),
+        ("OF_THE_UNIT", "1"),
+    ];
+    // Also where the configuration has no use for the socket.
+    for listen in ["listen = \"systemd\"", "listen = \"127.0.0.1:0\""] {
+        let socket = TcpListener::bind("127.0.0.1:0").unwrap();
+        let daemon = hand_over_with(&config(listen, STATIC), socket.into(), &environment);
+        let mut heard = [0; 512];
+        let length = manager.recv(&mut heard).unwrap();
+        assert!(heard[..length].starts_with(b"READY=1\n"), "{listen}");
+        let answer = daemon.main("return faulty.environment()");
+        let found: Vec<&str> = answer.result().as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
+        assert!(found.contains(&"OF_THE_UNIT"), "{found:?}");
+        let of_the_manager =
+            |name: &&str| ["NOTIFY_", "WATCHDOG_", "LISTEN_"].iter().any(|each| name.starts_with(each));
+        assert!(!found.iter().any(of_the_manager), "{listen}: {found:?}");
+        drop(daemon);
+        // The watchdog's signs, and nothing that the next daemon says.
+        manager.set_nonblocking(true).unwrap();
+        while manager.recv(&mut heard).is_ok() {}
+        manager.set_nonblocking(false).unwrap();
+    }
 }
 
 #[test]

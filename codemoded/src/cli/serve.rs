@@ -39,7 +39,7 @@ pub(super) async fn over_http(service: Service, out: File) -> Result<(), Command
     let mut signals = Signals::caught().map_err(CommandError::Runtime)?;
     let Service { sources, config, supervisor, instruments } = service;
     // Before anything is started, for no child may get a socket of systemd's.
-    let listener = Listener::open(&config.server).map_err(StartError::from)?;
+    let listener = Listener::open(&config.server, supervisor.sockets()).map_err(StartError::from)?;
     let administration = admin::open(&config.admin).map_err(StartError::Admin)?;
     let admin = Admin::start(administration, &config.admin, instruments.clone());
     let reached = Reached::through(&listener, config.server.path.as_str());

@@ -1,5 +1,7 @@
 //! Calls that end, but not well.
 
+use std::process::Command;
+
 use codemode_plugin_api::prelude::*;
 use schemars::{Schema, SchemaGenerator, json_schema};
 
@@ -18,6 +20,7 @@ pub(crate) fn offer(c: &mut Capabilities<Faulty>) {
     c.add("faulty.deep", deep).summary("Give a value of any depth.").read_only();
     c.add("faulty.print", print).summary("Write a line to standard output.").read_only();
     c.add("faulty.marker", marker).summary("Give the marker of the settings.").read_only();
+    c.add("faulty.environment", environment).summary("Name the variables that a child process finds.").read_only();
     c.add("faulty.raw", raw).summary("Give the JSON that a text spells, whatever it is.").read_only();
 }
 
@@ -122,6 +125,13 @@ fn raw(_: &Faulty, _: &Call, input: Raw) -> Result<Json, CapabilityError> {
 
 fn marker(plugin: &Faulty, _: &Call, _: NoArguments) -> Result<String, CapabilityError> {
     Ok(plugin.marker.clone())
+}
+
+/// What a plugin's own children inherit, which is not what this process was started with.
+fn environment(_: &Faulty, _: &Call, _: NoArguments) -> Result<Vec<String>, CapabilityError> {
+    let listed = Command::new("env").output().map_err(|error| CapabilityError::private(error.to_string()))?;
+    let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
+    Ok(listed.lines().filter_map(|line| Some(line.split_once('=')?.0.to_owned())).collect())
 }
 
 fn print(_: &Faulty, _: &Call, input: Message) -> Result<(), CapabilityError> {
