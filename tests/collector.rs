@@ -12,18 +12,19 @@ use opentelemetry_proto::tonic::trace::v1::Span;
 pub(crate) struct Collector {
     pub(crate) url: String,
     bodies: Arc<Mutex<Vec<String>>>,
+    heads: Arc<Mutex<Vec<Vec<String>>>>,
 }
 
 impl Collector {
     pub(crate) fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let bodies = Arc::new(Mutex::new(Vec::new()));
-        let collector = Self { url, bodies: Arc::clone(&bodies) };
+        let (bodies, heads) = <(Arc<Mutex<Vec<_>>>, Arc<Mutex<Vec<_>>>)>::default();
+        let collector = Self { url, bodies: Arc::clone(&bodies), heads: Arc::clone(&heads) };
         thread::spawn(move || {
             for stream in listener.incoming() {
                 let mut stream = stream.unwrap();
-                let bodies = Arc::clone(&bodies);
+                let (bodies, heads) = (Arc::clone(&bodies), Arc::clone(&heads));
                 thread::spawn(move || {
                     let mut reader = BufReader::new(stream.try_clone().unwrap());
                     loop {
@@ -41,6 +42,7 @@ impl Collector {
                         let length = head.iter().find_map(|line| line.strip_prefix("content-length: ")).unwrap();
                         let mut body = vec![0; length.parse().unwrap()];
                         reader.read_exact(&mut body).unwrap();
+                        heads.lock().unwrap().push(head);
                         bodies.lock().unwrap().push(String::from_utf8(body).unwrap());
                         let answer = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}";
                         stream.write_all(answer.as_bytes()).unwrap();
@@ -53,7 +55,12 @@ impl Collector {
 
     /// One that nobody reaches.
     pub(crate) fn away() -> Self {
-        Self { url: "http://127.0.0.1:9".to_owned(), bodies: Arc::default() }
+        Self { url: "http://127.0.0.1:9".to_owned(), bodies: Arc::default(), heads: Arc::default() }
+    }
+
+    /// The lines of each request's head, in lower case.
+    pub(crate) fn heads(&self) -> Vec<Vec<String>> {
+        self.heads.lock().unwrap().clone()
     }
 
     /// All that was sent, as it came.

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::collector::{self, Collector};
-use crate::harness::{Answer, Daemon, allow_all, by_header, by_header_traced, faulty, program, until};
+use crate::harness::{Answer, Daemon, allow_all, by_header, by_header_traced, executable, faulty, program, run, until};
 use opentelemetry_proto::tonic::trace::v1::Span;
 
 const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
@@ -136,4 +136,39 @@ fn a_stop_sends_what_is_queued_and_a_collector_that_is_away_costs_nothing() {
     }
     until("it is told", || daemon.log().contains("spans were lost"));
     assert_eq!(daemon.log().matches("spans were lost").count(), 1);
+}
+
+#[test]
+fn the_collector_sees_the_headers_that_it_wants_and_nobody_else_does() {
+    const SECRET: &str = "bearer correct-horse-battery-staple";
+    let collector = Collector::start();
+    let headers = "headers = { authorization = { file = \"secret\" }, x-scope-orgid = \"team\" }\n";
+    let config = allow_all(&traced(&collector, "1").replace("sample = ", &format!("{headers}sample = ")));
+    let loud = |command: &mut std::process::Command| {
+        command.args(["--log", "trace,ureq=info,hyper=info"]);
+    };
+    let write = |folder: &std::path::Path| std::fs::write(folder.join("secret"), format!("{SECRET}\n")).unwrap();
+    let daemon = Daemon::start_by(std::process::Command::new(executable()), &config, write, loud);
+    spans_of(&collector, &run_of(&daemon.main("return 1")));
+    let heads = collector.heads();
+    for line in [format!("authorization: {SECRET}"), "x-scope-orgid: team".to_owned()] {
+        assert!(!heads.is_empty() && heads.iter().all(|head| head.contains(&line)), "{line}: {heads:?}");
+    }
+    let folder = daemon.folder.path();
+    std::fs::write(folder.join("old.toml"), config.replace("file = \"secret\"", "file = \"other\"")).unwrap();
+    std::fs::write(folder.join("other"), "bearer another").unwrap();
+    let (code, told, errors) = run(&["check", "--diff", "old.toml"], folder);
+    assert_eq!((code, told.as_str()), (0, "~ restart-only traces.headers: changed\n"), "{errors}");
+    assert!(!errors.contains(SECRET) && !daemon.log().contains(SECRET), "{errors}{}", daemon.log());
+    let wrong = config.replace("x-scope-orgid = \"team\"", "host = \"a\", \"a b\" = \"c\", x-a = \"d\\ne\"");
+    std::fs::write(folder.join("codemode.toml"), wrong).unwrap();
+    let (code, _, errors) = run(&["check"], folder);
+    assert_eq!(code, 78, "{errors}");
+    for told in [
+        "traces.headers.host: `host` is no header's name",
+        "`a b` is no header's name",
+        "x-a: a header's value is one line",
+    ] {
+        assert!(errors.contains(told), "{told} in {errors}");
+    }
 }

@@ -30,7 +30,7 @@ mod tests;
 
 pub use admin::Admin;
 pub use fault::{ConfigFault, Problem};
-pub use fixed::{Fixed, changed};
+pub use fixed::{Fixed, FixedValue, changed};
 pub use identity::{Identity, Jwt, Static};
 pub use place::{KeyPath, Place, Position};
 pub use plugins::PluginSpec;

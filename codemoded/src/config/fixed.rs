@@ -2,6 +2,8 @@
 
 use std::fmt::Debug;
 
+use sha2::{Digest as _, Sha256};
+
 use super::{Config, Transport};
 use crate::value::Value;
 
@@ -9,8 +11,15 @@ use crate::value::Value;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fixed {
     pub key: &'static str,
-    /// For comparing: it may say more than a person should read.
-    value: String,
+    pub value: FixedValue,
+}
+
+/// For comparing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FixedValue {
+    Text(String),
+    /// Of what may be a secret.
+    Digest([u8; 32]),
 }
 
 impl Config {
@@ -44,7 +53,20 @@ impl Config {
             ("traces", format!("{:?}", self.traces)),
             ("admin", format!("{:?}", self.admin)),
         ];
-        settings.into_iter().chain(others).map(|(key, value)| Fixed { key, value }).collect()
+        let text = |(key, value)| Fixed { key, value: FixedValue::Text(value) };
+        let secret = Fixed { key: "traces.headers", value: FixedValue::Digest(self.collectors_headers()) };
+        settings.into_iter().chain(others).map(text).chain([secret]).collect()
+    }
+
+    fn collectors_headers(&self) -> [u8; 32] {
+        let mut digest = Sha256::new();
+        for (name, value) in self.traces.iter().flat_map(|traces| &traces.headers) {
+            digest.update(name);
+            digest.update([0]);
+            digest.update(value);
+            digest.update([0]);
+        }
+        digest.finalize().into()
     }
 
     fn only_subject(&self) -> String {
@@ -54,12 +76,6 @@ impl Config {
             }
             other => other.to_string(),
         }
-    }
-}
-
-impl Fixed {
-    pub fn value(&self) -> &str {
-        &self.value
     }
 }
 

@@ -184,6 +184,7 @@ pub(super) struct Traces {
     pub(super) endpoint: Option<Collector>,
     #[serde(deserialize_with = "share")]
     pub(super) sample: Option<Sampling>,
+    pub(super) headers: BTreeMap<String, Option<String>>,
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::Daemon;
 use crate::capability::signature::signature;
-use crate::config::{Config, Fixed, Policy, Transport};
+use crate::config::{Config, Fixed, FixedValue, Policy, Transport};
 use crate::generation::Generation;
 use crate::origin::Hash;
 
@@ -43,7 +43,10 @@ impl Facts {
             ("policy", policy(config, generation)),
             ("limit", limits(generation)),
             ("setting", settings(config)),
-            ("restart-only", fixed.iter().map(|each| (each.key.to_owned(), only(each.value()))).collect()),
+            (
+                "restart-only",
+                fixed.iter().map(|each| (each.key.to_owned(), thing([("", Known::from(&each.value))]))).collect(),
+            ),
         ];
         Self(sections.into_iter().map(|(name, things)| (name.to_owned(), things)).collect())
     }
@@ -89,6 +92,15 @@ fn change(section: &str, name: &str, part: &str, old: &Known, new: &Known) -> St
     match (old, new) {
         (Known::Text(old), Known::Text(new)) => format!("~ {section} {name}{part}: {old} -> {new}"),
         (_, _) => format!("~ {section} {name}{part}: changed"),
+    }
+}
+
+impl From<&FixedValue> for Known {
+    fn from(value: &FixedValue) -> Self {
+        match value {
+            FixedValue::Text(text) => Self::Text(text.clone()),
+            FixedValue::Digest(digest) => Self::Digest(*digest),
+        }
     }
 }
 

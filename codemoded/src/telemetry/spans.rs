@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use std::{fmt, io, thread};
 
-use http::Uri;
+use http::{HeaderMap, Uri};
 
 use super::otlp;
 use crate::outgoing;
@@ -33,6 +33,8 @@ const TELL_EVERY: Duration = Duration::from_secs(60);
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     pub collector: Collector,
+    /// Sent with every request to it.
+    pub headers: HeaderMap,
     pub sampling: Sampling,
 }
 
@@ -79,7 +81,8 @@ impl Spans {
         let (queue, incoming) = sync_channel(MAX_QUEUED);
         let (alive, ended) = channel();
         let state = Arc::new(State::default());
-        let sender = Sender { incoming, state: Arc::clone(&state), url: settings.collector.traces(), told: None };
+        let (url, headers) = (settings.collector.traces(), settings.headers.clone());
+        let sender = Sender { incoming, state: Arc::clone(&state), url, headers, told: None };
         let run = move || {
             sender.run();
             drop(alive);
@@ -135,6 +138,7 @@ struct Sender {
     incoming: Receiver<Span>,
     state: Arc<State>,
     url: String,
+    headers: HeaderMap,
     told: Option<Instant>,
 }
 
@@ -166,7 +170,8 @@ impl Sender {
 
     fn send(&mut self, client: &ureq::Agent, spans: Vec<otlp::Span>) {
         let count = spans.len() as u64;
-        let sent = client.post(&self.url).send_json(otlp::Request::of(spans));
+        let post = self.headers.iter().fold(client.post(&self.url), |post, (name, value)| post.header(name, value));
+        let sent = post.send_json(otlp::Request::of(spans));
         let failure = match sent {
             Ok(answer) if answer.status().is_success() => None,
             Ok(answer) => Some(format!("status {}", answer.status().as_u16())),
