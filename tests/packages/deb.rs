@@ -128,8 +128,10 @@ fn every_link_of_the_installed_documents_leads_somewhere() {
 fn configured(folder: &Path) -> String {
     let at = |path: &str| folder.join(path.trim_start_matches('/'));
     let config = fs::read_to_string(at("etc/codemoded/codemode.toml")).unwrap();
-    fs::create_dir_all(at("var/lib/codemoded")).unwrap();
-    ["/usr/lib/codemoded", "/usr/share/doc/codemoded", "/var/lib/codemoded"]
+    for made in ["var/lib/codemoded", "run/codemoded"] {
+        fs::create_dir_all(at(made)).unwrap();
+    }
+    ["/usr/lib/codemoded", "/usr/share/doc/codemoded", "/var/lib/codemoded", "/run/codemoded"]
         .iter()
         .fold(config, |text, path| text.replace(path, at(path).to_str().unwrap()))
 }

@@ -1,5 +1,7 @@
 //! Telling a client how far its run is.
 
+use std::pin::pin;
+
 use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use rmcp::service::{Peer, RoleServer};
 use tokio::sync::watch;
@@ -15,23 +17,31 @@ pub(super) async fn telling<T>(
     token: ProgressToken,
     client: &Peer<RoleServer>,
 ) -> T {
-    let mut told = None;
-    let telling = async {
-        loop {
-            let done = *calls.borrow_and_update();
-            told = Some(done);
-            if !tell(client, &token, done).await || calls.changed().await.is_err() {
-                return std::future::pending().await;
+    let mut run = pin!(run);
+    let mut told;
+    let ended = loop {
+        let done = *calls.borrow_and_update();
+        told = done;
+        let mut telling = pin!(tell(client, &token, done));
+        let heard = tokio::select! {
+            biased;
+            ended = &mut run => {
+                // What is not on its way yet could be overtaken by the answer, and nothing may follow that.
+                telling.await;
+                break ended;
+            }
+            heard = &mut telling => heard,
+        };
+        tokio::select! {
+            biased;
+            ended = &mut run => break ended,
+            changed = calls.changed(), if heard => if changed.is_err() {
+                break run.await;
             }
         }
     };
-    let ended = tokio::select! {
-        biased;
-        ended = run => ended,
-        never = telling => never,
-    };
     let done = *calls.borrow();
-    if told != Some(done) {
+    if told != done {
         tell(client, &token, done).await;
     }
     ended
