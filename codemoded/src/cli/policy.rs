@@ -9,7 +9,8 @@ use std::time::Instant;
 
 use clap::Subcommand;
 
-use super::{Caller, CommandError, say};
+use super::configured::Caller;
+use super::{CommandError, say};
 use crate::capability::Capability;
 use crate::config::{self, Config};
 use crate::daemon::{Daemon, StartError, policy_source};

@@ -1,0 +1,257 @@
+//! What needs a configuration: serving, and the commands that do what a request would.
+
+use std::fmt::Write as _;
+use std::fs::File;
+use std::os::fd::AsFd as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use clap::Subcommand;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::running::{self, At};
+use super::{CommandError, failed, policy, pretty, runtime, say, serve};
+use crate::audit::Audit;
+use crate::config::{Config, Identity, Sources, Transport};
+use crate::daemon::{Daemon, Instruments};
+use crate::generation::Generation;
+use crate::identity::{Subject, SubjectId};
+use crate::mcp::run_text;
+use crate::metrics::Metrics;
+use crate::plugin::take_stdout;
+use crate::run::Request;
+use crate::supervisor::Supervisor;
+use crate::telemetry;
+use crate::telemetry::spans::Spans;
+use crate::value::{Bounds, Value, read};
+
+/// How long tasks that are dropped at the end may take.
+const SHUTDOWN_TIME: Duration = Duration::from_millis(500);
+
+/// What needs a configuration.
+#[derive(Debug, Subcommand)]
+pub(super) enum Configured {
+    /// Checks the configuration, loads everything it names, and says what it found.
+    Check {
+        /// Says instead what a reload would change that comes from this configuration to the one of `--config`; without
+        /// one, from what the running daemon serves.
+        #[arg(long, value_name = "OLD")]
+        diff: Option<Option<PathBuf>>,
+        #[command(flatten)]
+        at: At,
+    },
+    /// Lists the capabilities that programs can call.
+    Catalog,
+    /// Finds capabilities, as `search_api` does.
+    Search {
+        query: String,
+        #[command(flatten)]
+        caller: Caller,
+    },
+    /// Describes one capability, as `describe_api` does.
+    Describe {
+        name: String,
+        #[command(flatten)]
+        caller: Caller,
+    },
+    /// Tries the policy.
+    #[command(subcommand)]
+    Policy(policy::Command),
+    /// Runs a program, as `execute` does, and prints its result as JSON.
+    Run {
+        /// The program; `-` reads standard input.
+        file: PathBuf,
+        #[command(flatten)]
+        caller: Caller,
+    },
+}
+
+/// For whom a command is carried out.
+#[derive(Debug, clap::Args)]
+pub(super) struct Caller {
+    /// The subject; where the identity is static, its subject is the default.
+    #[arg(long, value_name = "ID")]
+    subject: Option<String>,
+    /// A JSON file with the claims that the policy sees.
+    #[arg(long, value_name = "FILE")]
+    claims: Option<PathBuf>,
+}
+
+/// Serves, where there is no command.
+pub(super) fn carry_out(
+    command: Option<Configured>,
+    sources: Sources,
+    transport: Transport,
+    supervisor: Supervisor,
+) -> Result<(), CommandError> {
+    let config = Arc::new(Config::load(&sources, transport).map_err(CommandError::Config)?);
+    let levels = telemetry::start(&config.log).map_err(CommandError::Log)?;
+    let out = take_stdout().map_err(CommandError::Write)?;
+    let audit = start_audit(command.as_ref(), &config, &out)?;
+    let spans = start_spans(command.as_ref(), &config)?;
+    let runtime = runtime().map_err(CommandError::Runtime)?;
+    let instruments = Instruments { metrics: Metrics::default(), audit: audit.clone(), spans: spans.clone(), levels };
+    let service = serve::Service { sources, config, supervisor, instruments };
+    let done = runtime.block_on(async {
+        audit.reopen_on_signal().map_err(CommandError::Runtime)?;
+        match (command, transport) {
+            (Some(command), _) => command.carry_out(&service, transport, out).await,
+            (None, Transport::Stdio) => serve::over_stdio(service, out).await,
+            (None, Transport::Http) => serve::over_http(service, out).await,
+        }
+    });
+    // A handler that ignores its cancel signal must not keep the process. What is dropped now is recorded as cancelled.
+    runtime.shutdown_timeout(SHUTDOWN_TIME);
+    audit.stop();
+    if let Some(spans) = spans {
+        spans.stop();
+    }
+    done
+}
+
+impl Configured {
+    async fn carry_out(self, service: &serve::Service, transport: Transport, out: File) -> Result<(), CommandError> {
+        let serve::Service { sources, config, instruments, .. } = service;
+        let daemon = async || Daemon::start(config, None, instruments).await;
+        let text = match self {
+            Self::Check { diff: None, .. } => check(&daemon().await?, config).await?,
+            Self::Check { diff: Some(Some(old)), .. } => {
+                let old = Config::load(&sources.with_file(old), transport).map_err(CommandError::Config)?;
+                differences(&Arc::new(old), config, instruments).await?
+            }
+            Self::Check { diff: Some(None), at } => {
+                let before = running::facts(at, config).await?;
+                let after = daemon().await?;
+                after.check_identity(config).await?;
+                told(&before.differences(&after.facts(config)))
+            }
+            Self::Catalog => catalog(&daemon().await?),
+            Self::Search { query, caller } => search(&daemon().await?, subject(caller, config)?, &query).await?,
+            Self::Describe { name, caller } => describe(&daemon().await?, subject(caller, config)?, &name).await?,
+            Self::Policy(policy::Command::Test { files }) => return policy::test(config, &files, out),
+            Self::Policy(policy::Command::Eval { name, arguments, caller }) => {
+                let subject = subject(caller, config)?;
+                policy::eval(&daemon().await?, config, subject, &name, &arguments).await?
+            }
+            Self::Run { file, caller } => run(&daemon().await?, subject(caller, config)?, &file).await?,
+        };
+        say(out, &text)
+    }
+}
+
+/// Only of what runs programs.
+fn start_spans(command: Option<&Configured>, config: &Config) -> Result<Option<Spans>, CommandError> {
+    let runs_programs = matches!(command, None | Some(Configured::Run { .. }));
+    let settings = config.traces.as_ref().filter(|_| runs_programs);
+    settings.map(Spans::start).transpose().map_err(CommandError::NoSpans)
+}
+
+/// Only what runs programs is audited.
+fn start_audit(command: Option<&Configured>, config: &Config, out: &File) -> Result<Audit, CommandError> {
+    let out = match command {
+        None => out.try_clone(),
+        // Standard output is for the result; what the process knows as such by now is standard error.
+        Some(Configured::Run { .. }) => std::io::stdout().as_fd().try_clone_to_owned().map(File::from),
+        Some(
+            Configured::Check { .. }
+            | Configured::Catalog
+            | Configured::Search { .. }
+            | Configured::Describe { .. }
+            | Configured::Policy(_),
+        ) => return Ok(Audit::off()),
+    };
+    Ok(Audit::start(&config.audit, out.map_err(CommandError::Write)?)?)
+}
+
+async fn check(daemon: &Daemon, config: &Config) -> Result<String, CommandError> {
+    daemon.check_identity(config).await?;
+    let generation = daemon.current.get();
+    let Generation { catalog, policy, plugins, .. } = &*generation;
+    let loaded: Vec<_> = plugins
+        .instances()
+        .iter()
+        .map(|each| format!("{} {} ({})", each.name(), each.version(), each.offers()))
+        .collect();
+    let disabled: Vec<_> = catalog.disabled().iter().map(ToString::to_string).collect();
+    let mut text = format!("configuration  {}\nplugins        {}\n", config.summary, loaded.join(", "));
+    let _ = write!(text, "catalog        {} enabled, {} disabled", catalog.len(), disabled.len());
+    if !disabled.is_empty() {
+        let _ = write!(text, " ({})", disabled.join(", "));
+    }
+    let workers = config.workers;
+    let _ = write!(text, "\npolicy         {}\nidentity       {}\n", policy.summary(), config.identity);
+    let _ = writeln!(text, "workers        {}, {} ready, sandbox {}", workers.start, workers.ready, workers.sandbox);
+    Ok(text)
+}
+
+/// What a reload would change: the new generation is built beside the old one, as a reload builds it.
+async fn differences(old: &Arc<Config>, new: &Arc<Config>, instruments: &Instruments) -> Result<String, CommandError> {
+    let before = Daemon::start(old, None, instruments).await?;
+    let after = before.beside(new).await?;
+    after.check_identity(new).await?;
+    Ok(told(&before.facts(old).differences(&after.facts(new))))
+}
+
+fn told(differences: &[String]) -> String {
+    if differences.is_empty() { "no difference\n".to_owned() } else { differences.join("\n") + "\n" }
+}
+
+fn catalog(daemon: &Daemon) -> String {
+    let generation = daemon.current.get();
+    let mut text = String::new();
+    for each in generation.catalog.iter() {
+        let signature = crate::capability::signature::signature(&each.name, &each.input);
+        let _ = writeln!(text, "{signature}\n    {}", each.summary);
+        // What a policy goes by.
+        if each.id.as_str() != each.name.as_str() {
+            let _ = writeln!(text, "    ID {}", each.id.as_str());
+        }
+    }
+    text
+}
+
+async fn search(daemon: &Daemon, subject: Subject, query: &str) -> Result<String, CommandError> {
+    let found = daemon.current.get().search(&subject, query).await;
+    pretty(&found.map_err(|failure| failed(&failure))?)
+}
+
+async fn describe(daemon: &Daemon, subject: Subject, name: &str) -> Result<String, CommandError> {
+    let described = daemon.current.get().describe(&subject, name).await;
+    pretty(&described.map_err(|failure| failed(&failure))?)
+}
+
+async fn run(daemon: &Daemon, subject: Subject, file: &Path) -> Result<String, CommandError> {
+    let read = match file.as_os_str() == "-" {
+        true => std::io::read_to_string(std::io::stdin()),
+        false => std::fs::read_to_string(file),
+    };
+    let source = read.map_err(|cause| CommandError::Read(file.to_owned(), cause))?;
+    let (cancelled, progress) = (CancellationToken::new(), watch::Sender::default());
+    let generation = daemon.current.get();
+    let request = Request { generation, subject, source, arrived: Instant::now(), cancelled, progress, remote: None };
+    let report = daemon.runs.execute(request).await;
+    match report.outcome {
+        Ok(value) => Ok(value.to_json() + "\n"),
+        Err(failure) => Err(CommandError::Failed(run_text(&failure, &report.calls))),
+    }
+}
+
+fn subject(caller: Caller, config: &Config) -> Result<Subject, CommandError> {
+    let mut subject = match (caller.subject, &config.identity) {
+        (Some(id), _) => Subject::new(SubjectId::new(&id).map_err(CommandError::Subject)?),
+        (None, Identity::Static(one)) => one.subject.clone(),
+        (None, Identity::Proxy(_) | Identity::Jwt(_) | Identity::Tokens(_) | Identity::Plugin(_)) => {
+            return Err(CommandError::NoSubject);
+        }
+    };
+    if let Some(file) = caller.claims {
+        let text = std::fs::read(&file).map_err(|cause| CommandError::Read(file.clone(), cause))?;
+        match read(&text, Bounds { max_bytes: 1 << 20, max_depth: 32 }) {
+            Ok(Value::Map(claims)) => subject.claims = claims.into(),
+            Ok(_) | Err(_) => return Err(CommandError::Claims(file)),
+        }
+    }
+    Ok(subject)
+}
