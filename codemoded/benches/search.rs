@@ -28,7 +28,7 @@ const ROUNDS: usize = 20;
 fn main() {
     let queries = queries();
     let limits = Limits::default();
-    let policy = policy();
+    let (policy, subject) = (policy(), Subject::new(SubjectId::new("ada").unwrap()));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     println!("{} queries, {ROUNDS} rounds, times in microseconds", queries.len());
     for size in SIZES {
@@ -53,28 +53,18 @@ fn main() {
             matches.retain(&visible);
             black_box(matches.response(&limits));
         });
-        let discovering = |query: &str, subject: &Subject| {
+        measure("index, with a discover policy", 2, &queries, |query| {
             let mut matches = catalog.matching(query, &limits).unwrap();
             let asked = matches.capabilities().map(|each| Asked::from(&**each)).collect();
             let deadline = Instant::now() + Duration::from_secs(10);
-            let visible = runtime.block_on(policy.visible(subject, asked, deadline));
+            let visible = runtime.block_on(policy.visible(&subject, asked, deadline));
             matches.retain(&visible);
             black_box(matches.response(&limits));
-        };
-        let mut strangers = (0..).map(|number| subject(&format!("stranger-{size}-{number}")));
-        measure("a discover policy, first asked", 2, &queries, |query| {
-            discovering(query, &strangers.next().unwrap());
         });
-        let ada = subject("ada");
-        measure("a discover policy", ROUNDS, &queries, |query| discovering(query, &ada));
         measure("plain scan", 1, &queries, |query| {
             black_box(scan.search(query, limits.max_search_results));
         });
     }
-}
-
-fn subject(id: &str) -> Subject {
-    Subject::new(SubjectId::new(id).unwrap())
 }
 
 /// Shows by subject and name, as a deployment might.

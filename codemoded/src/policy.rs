@@ -18,7 +18,6 @@ mod load;
 mod nesting;
 mod pool;
 mod rego;
-mod seen;
 mod source;
 mod syntax;
 #[cfg(test)]
@@ -37,7 +36,6 @@ use crate::origin::Origin;
 use crate::value::Map;
 use pool::Pool;
 use rego::Evaluator;
-use seen::Seen;
 
 /// What decides. Shared by reference; deciding needs no exclusive access.
 #[derive(Debug)]
@@ -52,7 +50,6 @@ pub enum Policy {
 pub struct Rego {
     pool: Pool,
     discovers: bool,
-    seen: Seen,
     summary: String,
     origins: Vec<Origin>,
 }
@@ -147,12 +144,16 @@ impl Policy {
             Self::Rego(rego) if rego.discovers && count > 0 => rego,
             Self::Rego(_) | Self::AllowAll => return vec![true; count],
         };
-        let mut shown = rego.seen.known(subject, &capabilities);
-        let unknown = capabilities.into_iter().zip(&shown).filter(|(_, known)| known.is_none());
-        let unknown: Vec<Asked> = unknown.map(|(asked, _)| asked).collect();
-        let mut decided = rego.discover(subject, unknown, deadline).await.into_iter();
-        shown.iter_mut().filter(|known| known.is_none()).for_each(|known| *known = decided.next().flatten());
-        shown.into_iter().map(|shown| shown.unwrap_or(false)).collect()
+        let subject = subject.clone();
+        let work = move |evaluator: &mut Evaluator| evaluator.visible(&subject, &capabilities, deadline);
+        let (shown, failure) = match rego.pool.run(work, deadline).await {
+            Ok(answer) => answer,
+            Err(failure) => (vec![false; count], Some(failure)),
+        };
+        if let Some(failure) = failure {
+            tracing::warn!(%failure, "the discover decision failed; what it did not grant is hidden");
+        }
+        shown
     }
 
     /// The files that it was loaded from.
@@ -169,28 +170,6 @@ impl Policy {
             Self::AllowAll => "allow-all: every call is allowed",
             Self::Rego(rego) => &rego.summary,
         }
-    }
-}
-
-impl Rego {
-    /// Decides about each as far as it can, and keeps what was decided.
-    async fn discover(&self, subject: &Subject, capabilities: Vec<Asked>, deadline: Instant) -> Vec<Option<bool>> {
-        if capabilities.is_empty() {
-            return Vec::new();
-        }
-        let names: Vec<Name> = capabilities.iter().map(|asked| asked.name.clone()).collect();
-        let asking = subject.clone();
-        let work = move |evaluator: &mut Evaluator| evaluator.visible(&asking, &capabilities, deadline);
-        let (shown, failure) = match self.pool.run(work, deadline).await {
-            Ok(answer) => answer,
-            Err(failure) => (Vec::new(), Some(failure)),
-        };
-        if let Some(failure) = failure {
-            tracing::warn!(%failure, "the discover decision failed; what it did not grant is hidden");
-        }
-        let decided = names.into_iter().zip(&shown).filter_map(|(name, shown)| Some((name, (*shown)?)));
-        self.seen.keep(subject, decided);
-        shown
     }
 }
 

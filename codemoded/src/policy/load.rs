@@ -10,7 +10,6 @@ use regorus::unstable::{Module, Ref, Span};
 use super::compile::{self, Definitions, Modules, engine, located};
 use super::pool::Pool;
 use super::rego::{Blueprint, Decisions};
-use super::seen::Seen;
 use super::source::{Place, PolicyError, PolicySource, Refusal, Text};
 use super::syntax::{self, Call, DataPath, Definition};
 use super::{Rego, builtins, data, nesting};
@@ -28,7 +27,7 @@ pub(super) fn load(source: &PolicySource) -> Result<Rego, Vec<PolicyError>> {
     let pool = Pool::start(blueprint).map_err(|error| vec![PolicyError::Threads(error)])?;
     let files = source.modules.iter().chain(&source.data);
     let origins = files.map(|file| Origin::of(&file.path, file.text.as_bytes())).collect();
-    Ok(Rego { pool, discovers, seen: Seen::default(), summary, origins })
+    Ok(Rego { pool, discovers, summary, origins })
 }
 
 /// A module that parsed.

@@ -78,14 +78,14 @@ impl Evaluator {
         }
     }
 
-    /// Which capabilities show, as far as that is decided, and the first failure on the way.
+    /// Which capabilities show, and the first failure on the way.
     pub(super) fn visible(
         &mut self,
         subject: &Subject,
         capabilities: &[Asked],
         deadline: Instant,
-    ) -> (Vec<Option<bool>>, Option<PolicyFailure>) {
-        let Some(discover) = &self.decisions.discover else { return (vec![Some(true); capabilities.len()], None) };
+    ) -> (Vec<bool>, Option<PolicyFailure>) {
+        let Some(discover) = &self.decisions.discover else { return (vec![true; capabilities.len()], None) };
         let subject = input::subject(subject);
         let mut failure = None;
         let mut shows = |asked: &Asked| {
@@ -94,7 +94,10 @@ impl Evaluator {
                 true => self.machine.evaluate(discover, deadline).and_then(boolean),
                 false => Err(PolicyFailure::TimedOut),
             };
-            answer.map_err(|cause| failure.get_or_insert(cause)).ok()
+            answer.unwrap_or_else(|cause| {
+                failure.get_or_insert(cause);
+                false
+            })
         };
         let shown = capabilities.iter().map(&mut shows).collect();
         (shown, failure)
