@@ -6,6 +6,8 @@
 use std::fs;
 use std::path::Path;
 
+use serde_json::Value;
+
 use crate::harness::{Daemon, allow_all, each, faulty, program};
 
 const FEWEST: usize = 200;
@@ -40,6 +42,25 @@ fn a_habit_of_another_language_runs_or_is_answered_with_its_substitute() {
         };
         if !is_told {
             faults.push(format!("{body}  {expected}\n  {said}"));
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+/// `language/brackets.json` holds `[expression, value]`: random ones with brackets wherever they may stand, and the values
+/// that CPython 3.11 gives them.
+#[test]
+fn brackets_around_what_is_rewritten_change_nothing() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/language/brackets.json");
+    let rows: Vec<(String, Value)> = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
+    assert_eq!(rows.len(), 600);
+    let daemon = Daemon::start(&allow_all(""));
+    let names = "n, m, s, t = 4, -2, \"k=v\", \"  pad \"";
+    let answers = each(&rows, |(expression, _)| daemon.main(&format!("{names}\nreturn {expression}")));
+    let mut faults = Vec::new();
+    for ((expression, value), answer) in rows.iter().zip(answers) {
+        if answer.is_error || answer.result() != value {
+            faults.push(format!("{expression}: {}, not {value}", answer.text));
         }
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));

@@ -1,11 +1,13 @@
 //! One Starlark program, evaluated inside a worker process and nowhere else: the parser itself can be made to
 //! overflow the stack.
 
+mod brackets;
 mod builtins;
 mod certain;
 mod check;
 mod context;
 mod dialect;
+mod division;
 mod fault;
 mod format;
 mod fstring;
@@ -70,7 +72,7 @@ pub fn run(language: &Language, context: &Context, source: &str) -> Result<Strin
 }
 
 fn evaluate(parsed: Parsed, names: &Names, context: &Context) -> Result<String, Failure> {
-    let Checked { ast, source, main: defined } = parsed.rewrite(&|name| names.sight.is_namespace(name))?;
+    let Checked { ast, source, main: defined } = parsed.rewrite()?;
     context.read(source);
     Module::with_temp_heap(|module| {
         let mut evaluator = Evaluator::new(&module);

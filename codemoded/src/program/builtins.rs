@@ -14,15 +14,18 @@ use starlark::values::typing::{StarlarkIter, StarlarkNever};
 use starlark::values::{Heap, UnpackValue, Value, ValueOfUnchecked};
 
 use super::context::Context;
+use super::division::{nearest, quotient};
 use super::format::interpolate;
 use super::methods::mended;
-use super::spec::Spec;
+use super::spec::{Spec, SpecFailure};
 use super::text::{repr_of, str_of};
 
 /// What `<<` is rewritten to, for the interpreter's own wraps at 32 bits.
 pub(super) const SHIFT_LEFT: &str = "__shift_left__";
 /// What `%` is rewritten to, for the interpreter's own prints floats inexactly.
 pub(super) const PERCENT: &str = "__percent__";
+/// What `/` is rewritten to, for the interpreter's own makes floats of integers first.
+pub(super) const DIVIDE: &str = "__divide__";
 /// Wraps what an f-string prints, for the same reason.
 pub(super) const SHOWN: &str = "__shown__";
 /// The same for what an f-string prints with `!r`.
@@ -104,6 +107,26 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         }
     }
 
+    fn __divide__<'v>(
+        #[starlark(require = pos)] left: Value<'v>,
+        #[starlark(require = pos)] right: Value<'v>,
+        heap: Heap<'v>,
+    ) -> starlark::Result<Value<'v>> {
+        if left.unpack_i32().is_some() && right.unpack_i32().is_some() {
+            return left.div(right, heap);
+        }
+        let quotient = match (integer(left), integer(right)) {
+            (Some(left), Some(right)) => quotient(&left, &right),
+            // A float takes part as it is, and an integer as the nearest float.
+            (Some(integer), None) | (None, Some(integer)) => nearest(&integer).map(|_| None),
+            (None, None) => Ok(None),
+        };
+        match quotient.map_err(starlark::Error::new_value)? {
+            Some(quotient) => Ok(heap.alloc(quotient)),
+            None => left.div(right, heap),
+        }
+    }
+
     fn __percent__<'v>(
         #[starlark(require = pos)] left: Value<'v>,
         #[starlark(require = pos)] right: Value<'v>,
@@ -128,8 +151,9 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         #[starlark(require = pos)] number: u32,
         evaluator: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<String> {
-        let written = Context::of(evaluator)?.spec(number as usize).unwrap_or_default();
-        let formatted = Spec::read(written).and_then(|spec| spec.apply(x, written, evaluator.heap()));
+        let written = Context::of(evaluator)?.spec(number as usize);
+        let written = written.ok_or_else(|| SpecFailure::Unreadable(number.to_string()));
+        let formatted = written.and_then(|written| Spec::read(written)?.apply(x, written, evaluator.heap()));
         formatted.map_err(starlark::Error::new_value)
     }
 

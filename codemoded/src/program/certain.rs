@@ -20,9 +20,10 @@ use starlark_syntax::syntax::uniplate::Visit;
 use super::context::Context;
 use super::fault::{invalid_arguments, invalid_program};
 use super::hints::explained_at;
-use super::rewrite::{Place, Source};
+use super::rewrite::Source;
 use super::sight::Sight;
 use crate::capability::schema::Members;
+use crate::position::Position;
 use crate::worker::manifest::Entry;
 use crate::worker::protocol::Claim;
 use known::Known;
@@ -217,7 +218,7 @@ impl<'p> Checker<'_, 'p> {
         }
     }
 
-    fn place(&self, span: Span) -> Place {
+    fn place(&self, span: Span) -> Position {
         self.written.place(span)
     }
 }

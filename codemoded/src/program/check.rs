@@ -6,12 +6,13 @@ use starlark::codemap::Span;
 use starlark::syntax::AstModule;
 use starlark_syntax::syntax::ast::{AstStmt, Stmt};
 
-use super::builtins::{PERCENT, SHIFT_LEFT};
+use super::builtins::{DIVIDE, PERCENT, SHIFT_LEFT};
 use super::dialect::DIALECT;
 use super::fault::{SOURCE_NAME, invalid_program, no_main};
 use super::fstring;
 use super::hints::{explained, explained_at};
-use super::rewrite::{Place, Source};
+use super::rewrite::Source;
+use crate::position::Position;
 use crate::worker::protocol::Claim;
 
 /// A program as its author wrote it.
@@ -19,7 +20,7 @@ pub(super) struct Parsed {
     pub(super) ast: AstModule,
     pub(super) source: Source,
     /// Where `main` is defined.
-    main: Place,
+    main: Position,
 }
 
 /// A program that can be run.
@@ -27,16 +28,14 @@ pub(super) struct Checked {
     pub(super) ast: AstModule,
     pub(super) source: Source,
     /// Where `main` is defined.
-    pub(super) main: Place,
+    pub(super) main: Position,
 }
 
 /// Parses a program.
 pub(super) fn parse(written: &str) -> Result<Parsed, Claim> {
-    let covered = fstring::cover(written).map_err(|(at, failure)| {
-        let place = Source::plain(written, Vec::new()).place_at(at);
-        invalid_program(place, &failure.to_string())
-    })?;
-    let source = Source::plain(written, covered.fields);
+    let covered = fstring::cover(written)
+        .map_err(|(at, failure)| invalid_program(Position::of(written, at), &failure.to_string()))?;
+    let source = Source::plain(written, covered.fields, covered.brackets);
     let ast = parse_text(covered.text, &source)?;
     let main = match entry_point(ast.statement()) {
         EntryPoint::Sound(span) => source.place(span),
@@ -49,15 +48,15 @@ pub(super) fn parse(written: &str) -> Result<Parsed, Claim> {
 }
 
 impl Parsed {
-    /// Rewrites what the interpreter would compute wrongly; `is_root` tells the names under which capabilities live.
-    pub(super) fn rewrite(self, is_root: &dyn Fn(&str) -> bool) -> Result<Checked, Claim> {
+    /// Rewrites what the interpreter would compute wrongly.
+    pub(super) fn rewrite(self) -> Result<Checked, Claim> {
         let Self { ast, source: plain, main } = self;
-        let source =
-            plain.plan(&ast, is_root).map_err(|refused| invalid_program(plain.place(refused.span), refused.mend))?;
+        let source = plain.plan(&ast).map_err(|refused| invalid_program(plain.place(refused.span), refused.mend))?;
         let mut ast = if source.is_edited() { parse_text(source.edited(), &source)? } else { ast };
         ast.replace_binary_operators(&HashMap::from([
             ("<<".to_owned(), SHIFT_LEFT.to_owned()),
             ("%".to_owned(), PERCENT.to_owned()),
+            ("/".to_owned(), DIVIDE.to_owned()),
         ]));
         Ok(Checked { ast, source, main })
     }
@@ -66,7 +65,7 @@ impl Parsed {
 fn parse_text(text: String, source: &Source) -> Result<AstModule, Claim> {
     AstModule::parse(SOURCE_NAME, text, &DIALECT).map_err(|error| {
         let message = error.without_diagnostic().to_string();
-        let Some(span) = error.span() else { return invalid_program(Place::START, &explained(&message)) };
+        let Some(span) = error.span() else { return invalid_program(Position::START, &explained(&message)) };
         let (before, at) = source.around(span.span);
         invalid_program(source.place(span.span), &explained_at(&message, before, at))
     })

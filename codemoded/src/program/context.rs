@@ -11,8 +11,9 @@ use starlark::eval::Evaluator;
 
 use super::fault;
 use super::hints::{explained, explained_at};
-use super::rewrite::{Place, Source};
+use super::rewrite::Source;
 use crate::capability::schema::Input;
+use crate::position::Position;
 use crate::worker::channel::Channel;
 use crate::worker::manifest::Entry;
 use crate::worker::protocol::{Answer, Budgets, Claim, FromWorker, Numbers, ToWorker, WorkerLimit};
@@ -88,8 +89,8 @@ impl Context {
         self.source.get()?.spec(number)
     }
 
-    pub(super) fn place(&self, span: Option<&FileSpan>) -> Place {
-        span.zip(self.source.get()).map_or(Place::START, |(span, source)| source.place(span.span))
+    pub(super) fn place(&self, span: Option<&FileSpan>) -> Position {
+        span.zip(self.source.get()).map_or(Position::START, |(span, source)| source.place(span.span))
     }
 
     /// Ends the run with this failure.
@@ -99,7 +100,7 @@ impl Context {
     }
 
     /// Counts one attempted call, or says why none may be made now.
-    pub(super) fn begin_call(&self, place: Place) -> Result<(), Claim> {
+    pub(super) fn begin_call(&self, place: Position) -> Result<(), Claim> {
         if self.phase.get() == Phase::TopLevel {
             return Err(fault::invalid_program(place, "capabilities can be called only while main() runs"));
         }
@@ -178,7 +179,7 @@ impl Context {
                 let (before, at) = source.around(span.span);
                 fault::invalid_program(source.place(span.span), &explained_at(&message, before, at))
             }
-            None => fault::invalid_program(Place::START, &explained(&message)),
+            None => fault::invalid_program(Position::START, &explained(&message)),
         }
     }
 }

@@ -102,14 +102,14 @@ fn directed(directive: &str) -> Result<Spec, FormatFailure> {
 
 fn formatted<'v>(verb: char, spec: &Spec, value: Value<'v>, heap: Heap<'v>) -> Result<String, FormatFailure> {
     let fail = |needs| Err(FormatFailure::Type { verb, needs, given: value.get_type() });
-    let padded = |text: &str| {
+    let placed = |text: &str| {
         let align = if spec.align == Some(Align::Left) { Align::Left } else { Align::Right };
-        let cut: String = text.chars().take(spec.precision.unwrap_or(usize::MAX)).collect();
-        Ok(pad(&cut, spec.width, ' ', align))
+        pad(text, spec.width, ' ', align)
     };
+    let cut = |text: &str| placed(&text.chars().take(spec.precision.unwrap_or(usize::MAX)).collect::<String>());
     match verb {
-        's' => padded(&str_of(value, heap)),
-        'r' => padded(&repr_of(value, heap)),
+        's' => Ok(cut(&str_of(value, heap))),
+        'r' => Ok(cut(&repr_of(value, heap))),
         'd' | 'i' | 'u' => match integer(value).or_else(|| BigInt::from_f64(float(value)?.trunc())) {
             Some(integer) => Ok(spec.whole(&integer, 'd')),
             None => fail("a finite number"),
@@ -119,8 +119,8 @@ fn formatted<'v>(verb: char, spec: &Spec, value: Value<'v>, heap: Heap<'v>) -> R
             None => fail("an integer"),
         },
         'c' => match (value.unpack_str(), integer(value).and_then(|code| char::from_u32(u32::try_from(code).ok()?))) {
-            (Some(text), _) if text.chars().count() == 1 => padded(text),
-            (_, Some(character)) => padded(&character.to_string()),
+            (Some(text), _) if text.chars().count() == 1 => Ok(placed(text)),
+            (_, Some(character)) => Ok(placed(&character.to_string())),
             (_, None) => fail("one character or its code"),
         },
         'e' | 'E' | 'f' | 'F' | 'g' | 'G' => match float(value) {
@@ -141,7 +141,9 @@ fn float_as(verb: char, spec: &Spec, float: f64) -> String {
         return pad(&if verb == 'G' { text.to_uppercase() } else { text }, spec.width, ' ', Align::Right);
     }
     if !float.is_finite() {
-        return pad(&float_text(float), spec.width, ' ', spec.align.unwrap_or(Align::Right));
+        let text = float_text(float);
+        let text = if verb.is_ascii_uppercase() { text.to_uppercase() } else { text };
+        return pad(&text, spec.width, ' ', spec.align.unwrap_or(Align::Right));
     }
     spec.fraction(float, verb)
 }
@@ -232,5 +234,7 @@ fn integer(value: Value<'_>) -> Option<BigInt> {
 }
 
 fn float(value: Value<'_>) -> Option<f64> {
-    UnpackFloat::unpack_value(value).ok().flatten().map(|float| float.0)
+    let float = UnpackFloat::unpack_value(value).ok().flatten()?.0;
+    // An integer that no float holds has become infinite.
+    (float.is_finite() || integer(value).is_none()).then_some(float)
 }

@@ -1,8 +1,10 @@
 //! The format specifications of f-strings, such as `:.2f`: found in the text and covered, for the interpreter's parser
-//! knows none. What covers them has their length, so every place in the text stays what it is.
+//! knows none. What covers them has their length, so every place in the text stays what it is. The brackets are found
+//! on the way.
 
 use std::ops::Range;
 
+use super::brackets::{Brackets, Follower};
 use super::spec::{Spec, SpecFailure};
 
 /// A source whose format specifications are covered.
@@ -11,6 +13,7 @@ pub(super) struct Covered {
     pub(super) text: String,
     /// In the order of the text.
     pub(super) fields: Vec<Field>,
+    pub(super) brackets: Brackets,
 }
 
 /// One specification: from its colon to the closing brace.
@@ -23,7 +26,7 @@ pub(super) struct Field {
 
 /// Covers the specifications of all f-strings, or says where one cannot be read.
 pub(super) fn cover(written: &str) -> Result<Covered, (usize, SpecFailure)> {
-    let mut scanner = Scanner { bytes: written.as_bytes(), at: 0, places: Vec::new() };
+    let mut scanner = Scanner { bytes: written.as_bytes(), at: 0, places: Vec::new(), follower: Follower::default() };
     scanner.code();
     let mut text = written.to_owned();
     let mut fields = Vec::new();
@@ -33,7 +36,7 @@ pub(super) fn cover(written: &str) -> Result<Covered, (usize, SpecFailure)> {
         text.replace_range(place.clone(), &" ".repeat(place.len()));
         fields.push(Field { spec: spec.to_owned(), place });
     }
-    Ok(Covered { text, fields })
+    Ok(Covered { text, fields, brackets: scanner.follower.brackets(written.len()) })
 }
 
 /// Follows strings, comments and brackets as the interpreter's lexer does. What it cannot follow it leaves to the parser.
@@ -41,6 +44,7 @@ struct Scanner<'a> {
     bytes: &'a [u8],
     at: usize,
     places: Vec<Range<usize>>,
+    follower: Follower,
 }
 
 impl Scanner<'_> {
@@ -49,8 +53,19 @@ impl Scanner<'_> {
             match byte {
                 b'#' => self.skip_line(),
                 b'"' | b'\'' => self.string(),
-                _ => self.at += 1,
+                _ => {
+                    self.bracket(byte);
+                    self.at += 1;
+                }
             }
+        }
+    }
+
+    fn bracket(&mut self, byte: u8) {
+        match byte {
+            b'(' | b'[' | b'{' => self.follower.open(self.at, false),
+            b')' | b']' | b'}' => self.follower.close(self.at),
+            _ => {}
         }
     }
 
@@ -69,8 +84,13 @@ impl Scanner<'_> {
                 b'\n' if quote.len() == 1 => return,
                 b'{' if is_format && self.rest().starts_with(b"{{") => self.at += 2,
                 b'{' if is_format => {
+                    let depth = self.follower.depth();
+                    self.follower.open(self.at, true);
                     self.at += 1;
-                    self.field();
+                    self.field(quote.len() == 3);
+                    while self.follower.depth() > depth {
+                        self.follower.close(self.at - 1);
+                    }
                 }
                 _ => self.at += 1,
             }
@@ -78,23 +98,21 @@ impl Scanner<'_> {
     }
 
     /// From behind the opening brace to behind the closing one.
-    fn field(&mut self) {
-        let mut depth = 0_usize;
+    fn field(&mut self, may_break: bool) {
+        let outside = self.follower.depth();
         while let Some(byte) = self.peek() {
             match byte {
                 b'"' | b'\'' => {
                     self.string();
                     continue;
                 }
-                b'(' | b'[' | b'{' => depth += 1,
-                b'}' if depth == 0 => {
+                b'}' if self.follower.depth() == outside => {
                     self.at += 1;
                     return;
                 }
-                b')' | b']' | b'}' => depth = depth.saturating_sub(1),
-                b':' if depth == 0 => return self.spec(),
-                b'\n' => return,
-                _ => {}
+                b':' if self.follower.depth() == outside => return self.spec(),
+                b'\n' if !may_break => return,
+                _ => self.bracket(byte),
             }
             self.at += 1;
         }
@@ -170,7 +188,7 @@ mod tests {
     #[test]
     fn specifications_are_found_wherever_they_stand() {
         check("f\"{x:.2f} and {y!r:>10}\"", &[".2f", ">10"]);
-        check("f'''{\nx}''' + f'{x:5}'", &["5"]);
+        check("f'''{\nx:3}''' + f'{x:5}'", &["3", "5"]);
         check("f\"{d['a:b']:^8}{x[1:2]}{ {1: 2}[1]:d}\"", &["^8", "d"]);
         check("f\"{f'{x:3}':>5}\"", &["3", ">5"]);
         check("rf'{x:·<4}' + fr\"{y:4}\"", &["·<4", "4"]);

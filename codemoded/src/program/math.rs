@@ -7,6 +7,7 @@ use num_traits::FromPrimitive;
 use starlark::environment::GlobalsBuilder;
 use starlark::starlark_module;
 use starlark::values::float::UnpackFloat;
+use starlark::values::{UnpackValue, Value};
 
 /// A function of `math` has no value here.
 #[derive(Debug, thiserror::Error)]
@@ -49,8 +50,8 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         Ok(libm::atanh(x.0))
     }
 
-    fn ceil(#[starlark(require = pos)] x: UnpackFloat) -> starlark::Result<BigInt> {
-        whole("ceil", x.0.ceil())
+    fn ceil(#[starlark(require = pos)] x: Value<'_>) -> starlark::Result<BigInt> {
+        whole("ceil", x, f64::ceil)
     }
 
     fn copysign(
@@ -80,8 +81,8 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
         Ok(x.0.abs())
     }
 
-    fn floor(#[starlark(require = pos)] x: UnpackFloat) -> starlark::Result<BigInt> {
-        whole("floor", x.0.floor())
+    fn floor(#[starlark(require = pos)] x: Value<'_>) -> starlark::Result<BigInt> {
+        whole("floor", x, f64::floor)
     }
 
     fn gamma(#[starlark(require = pos)] x: UnpackFloat) -> starlark::Result<f64> {
@@ -158,7 +159,12 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
     }
 }
 
-fn whole(function: &'static str, rounded: f64) -> starlark::Result<BigInt> {
-    BigInt::from_f64(rounded)
+/// An integer is whole as it is, however large.
+fn whole(function: &'static str, x: Value<'_>, round: impl Fn(f64) -> f64) -> starlark::Result<BigInt> {
+    if let Some(integer) = BigInt::unpack_value(x)? {
+        return Ok(integer);
+    }
+    let UnpackFloat(float) = UnpackFloat::unpack_value_err(x)?;
+    BigInt::from_f64(round(float))
         .ok_or_else(|| starlark::Error::new_value(OutsideDomain(function, "no integer is nan or infinite")))
 }

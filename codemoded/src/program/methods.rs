@@ -55,6 +55,8 @@ struct EmptySeparator(&'static str);
 enum Misfit {
     #[error("{name} takes a width and, where it is not to be a space, one character: `s.{name}(20, \".\")`")]
     Arguments { name: &'static str },
+    #[error("zfill takes a width: `s.zfill(20)`")]
+    Zeros,
     #[error("{name}: a width of more than {MAX_SIZE}")]
     TooWide { name: &'static str },
 }
@@ -114,9 +116,9 @@ impl<'v> StarlarkValue<'v> for Method {
             }
             Self::Zeros { text } => {
                 arguments.no_named_args()?;
-                let [width] = positional.as_slice() else { return Err(Misfit::Arguments { name: "zfill" }.into()) };
+                let [width] = positional.as_slice() else { return Err(Misfit::Zeros.into()) };
                 let (sign, digits) = text.split_at(usize::from(text.starts_with(['+', '-'])));
-                let width = size("zfill", *width)?.saturating_sub(sign.len());
+                let width = size("zfill", *width, Misfit::Zeros)?.saturating_sub(sign.len());
                 Ok(heap.alloc(format!("{sign}{}", pad(digits, width, '0', Align::Right))))
             }
             Self::Elems { bytes } => {
@@ -141,7 +143,7 @@ fn padded(text: &str, name: &'static str, align: Align, given: &[Value<'_>]) -> 
         }
         _ => return Err(wrong),
     };
-    let width = size(name, width)?;
+    let width = size(name, width, wrong)?;
     match align {
         // Of an odd number the one too many goes to the left where the width is odd too.
         Align::Centre => {
@@ -155,8 +157,8 @@ fn padded(text: &str, name: &'static str, align: Align, given: &[Value<'_>]) -> 
 }
 
 /// A width; a negative one is none.
-fn size(name: &'static str, width: Value<'_>) -> Result<usize, Misfit> {
-    let width = i64::unpack_value(width).ok().flatten().ok_or(Misfit::Arguments { name })?;
+fn size(name: &'static str, width: Value<'_>, wrong: Misfit) -> Result<usize, Misfit> {
+    let width = i64::unpack_value(width).ok().flatten().ok_or(wrong)?;
     let width = usize::try_from(width).unwrap_or_default();
     if width > MAX_SIZE { Err(Misfit::TooWide { name }) } else { Ok(width) }
 }

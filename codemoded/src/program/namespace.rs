@@ -5,18 +5,20 @@
 //! size of the catalog costs a run nothing.
 
 use std::fmt;
+use std::hash::Hash as _;
 
 use allocative::Allocative;
 use starlark::any::ProvidesStaticType;
+use starlark::collections::StarlarkHasher;
 use starlark::eval::{Arguments, Evaluator};
-use starlark::values::{Heap, NoSerialize, StarlarkPagablePanic, StarlarkValue, Value, starlark_value};
+use starlark::values::{Heap, NoSerialize, StarlarkPagablePanic, StarlarkValue, Value, ValueLike as _, starlark_value};
 use starlark::{environment::GlobalsBuilder, starlark_simple_value};
 
 use super::context::Context;
 use super::fault::invalid_arguments;
-use super::rewrite::Place;
 use super::sight::Sight;
 use super::value;
+use crate::position::Position;
 use crate::value::Map;
 use crate::worker::channel::Channel;
 use crate::worker::manifest::Entry;
@@ -65,6 +67,15 @@ impl<'v> StarlarkValue<'v> for Namespace {
 
 #[starlark_value(type = "function")]
 impl<'v> StarlarkValue<'v> for Callable {
+    fn equals(&self, other: Value<'v>) -> starlark::Result<bool> {
+        Ok(other.downcast_ref::<Self>().is_some_and(|other| other.entry.number == self.entry.number))
+    }
+
+    fn write_hash(&self, hasher: &mut StarlarkHasher) -> starlark::Result<()> {
+        self.entry.number.hash(hasher);
+        Ok(())
+    }
+
     fn invoke(
         &self,
         _me: Value<'v>,
@@ -100,7 +111,7 @@ impl Callable {
     pub(super) fn bind<'v>(
         &self,
         context: &Context,
-        place: Place,
+        place: Position,
         named: &[(&str, Value<'v>)],
     ) -> Result<String, Claim> {
         let refuse = |message: &dyn fmt::Display| self.refuse(place, message);
@@ -113,7 +124,7 @@ impl Callable {
         value::arguments(bound, context.budgets()).map_err(|unsupported| unsupported.claim(&refuse))
     }
 
-    fn refuse(&self, place: Place, message: &dyn fmt::Display) -> Claim {
+    fn refuse(&self, place: Position, message: &dyn fmt::Display) -> Claim {
         invalid_arguments(place, &format!("{}: {message}", self.entry.name))
     }
 }

@@ -20,8 +20,8 @@ use starlark::{starlark_module, starlark_simple_value};
 
 use super::context::Context;
 use super::namespace::Callable;
-use super::rewrite::Place;
 use super::value;
+use crate::position::Position;
 use crate::worker::channel::Channel;
 use crate::worker::manifest::Entry;
 use crate::worker::protocol::{Answer, CallFailure, Claim, FailureCode};
@@ -96,7 +96,7 @@ pub(super) fn functions(builder: &mut GlobalsBuilder) {
 fn prepare<'v>(
     function: &'static str,
     context: &Context,
-    place: Place,
+    place: Position,
     capability: &[Value<'v>],
     arguments: &SmallMap<String, Value<'v>>,
 ) -> starlark::Result<Prepared> {
@@ -117,7 +117,12 @@ fn prepare<'v>(
 }
 
 /// Makes the calls, a bounded number at once, and gives one slot for each, in order.
-fn make<'v>(context: &Context, place: Place, calls: &[&Prepared], heap: Heap<'v>) -> starlark::Result<Vec<Value<'v>>> {
+fn make<'v>(
+    context: &Context,
+    place: Position,
+    calls: &[&Prepared],
+    heap: Heap<'v>,
+) -> starlark::Result<Vec<Value<'v>>> {
     let most = (context.budgets().max_parallel_calls as usize).max(1);
     let mut slots: Vec<Option<Value<'v>>> = vec![None; calls.len()];
     let mut in_flight = HashMap::new();

@@ -6,20 +6,22 @@
 
 use starlark::codemap::{Pos, Span};
 use starlark::syntax::AstModule;
-use starlark_syntax::syntax::ast::{AssignOp, AssignTarget, AstAssignTarget, AstExpr, AstStmt, BinOp, Expr, Stmt};
+use starlark_syntax::syntax::ast::{
+    AssignOp, AssignTarget, AstAssignTarget, AstExpr, AstStmt, AstString, BinOp, Expr, Stmt,
+};
 use starlark_syntax::syntax::uniplate::Visit;
 
-use super::builtins::{ATTRIBUTE, FORMATTED, PERCENT, SHIFT_LEFT, SHOWN, SHOWN_AS_WRITTEN};
+use super::brackets::Brackets;
+use super::builtins::{ATTRIBUTE, DIVIDE, FORMATTED, PERCENT, SHIFT_LEFT, SHOWN, SHOWN_AS_WRITTEN};
 use super::fstring::Field;
 use super::methods::MENDED;
+use crate::position::Position;
 
 /// The functions that Python has for types, and this language for conversions.
 const TYPES: [&str; 9] = ["bool", "bytes", "dict", "float", "int", "list", "set", "str", "tuple"];
 
 const TYPE_TEST: &str = "`type(x)` is a string; compare it with \"int\", \"float\", \"string\", \"bool\", \"list\", \
                          \"dict\", \"tuple\" or \"NoneType\"";
-
-const COMMENT: &str = "put the comment elsewhere: not between brackets and the method that is called on them";
 
 /// One edit: the bytes from `start` to `end` become `text`.
 #[derive(Debug, PartialEq, Eq)]
@@ -37,6 +39,7 @@ pub(super) struct Source {
     edits: Vec<Edit>,
     /// The format specifications of its f-strings.
     fields: Vec<Field>,
+    brackets: Brackets,
 }
 
 /// An augmented assignment that cannot be rewritten without evaluating its target twice, or a test that is never true.
@@ -46,34 +49,22 @@ pub(super) struct Refused {
     pub(super) mend: &'static str,
 }
 
-/// Line and column, both from 1; columns count characters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
-    pub(super) line: usize,
-    pub(super) column: usize,
-}
-
-impl Place {
-    /// Where a fault of the whole source is shown.
-    pub(super) const START: Self = Self { line: 1, column: 1 };
-}
-
 impl Source {
     /// A source that needs no edit.
-    pub(super) fn plain(written: &str, fields: Vec<Field>) -> Self {
-        Self { written: written.to_owned(), edits: Vec::new(), fields }
+    pub(super) fn plain(written: &str, fields: Vec<Field>, brackets: Brackets) -> Self {
+        Self { written: written.to_owned(), edits: Vec::new(), fields, brackets }
     }
 
-    /// Finds what must be edited; `is_root` tells the names under which capabilities live.
-    pub(super) fn plan(&self, ast: &AstModule, is_root: &dyn Fn(&str) -> bool) -> Result<Self, Refused> {
-        let Self { written, fields, .. } = self;
-        let mut planner = Planner { written, fields, edits: Vec::new(), refused: None, is_root };
+    /// Finds what must be edited.
+    pub(super) fn plan(&self, ast: &AstModule) -> Result<Self, Refused> {
+        let Self { written, fields, brackets, .. } = self;
+        let mut planner = Planner { written, fields, brackets, edits: Vec::new(), refused: None };
         planner.statement(ast.statement());
         let Planner { mut edits, refused, .. } = planner;
         edits.sort_by_key(|edit| edit.start);
         match refused {
             Some(refused) => Err(refused),
-            None => Ok(Self { written: written.clone(), edits, fields: fields.clone() }),
+            None => Ok(Self { edits, written: written.clone(), fields: fields.clone(), brackets: brackets.clone() }),
         }
     }
 
@@ -106,16 +97,13 @@ impl Source {
     }
 
     /// Where the author wrote what a span of the edited text stands for.
-    pub(super) fn place(&self, span: Span) -> Place {
+    pub(super) fn place(&self, span: Span) -> Position {
         self.place_at(self.written_offset(span.begin().get() as usize))
     }
 
     /// The place of a byte that the author wrote.
-    pub(super) fn place_at(&self, offset: usize) -> Place {
-        let (before, _) = self.written.split_at_checked(offset).unwrap_or((&self.written, ""));
-        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-        let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
-        Place { line, column: before.get(line_start..).unwrap_or_default().chars().count() + 1 }
+    pub(super) fn place_at(&self, offset: usize) -> Position {
+        Position::of(&self.written, offset)
     }
 
     fn written_offset(&self, edited: usize) -> usize {
@@ -140,9 +128,9 @@ impl Source {
 struct Planner<'a> {
     written: &'a str,
     fields: &'a [Field],
+    brackets: &'a Brackets,
     edits: Vec<Edit>,
     refused: Option<Refused>,
-    is_root: &'a dyn Fn(&str) -> bool,
 }
 
 impl Planner<'_> {
@@ -160,6 +148,7 @@ impl Planner<'_> {
         let (symbol, function, mend) = match operator {
             AssignOp::LeftShift => ("<<=", SHIFT_LEFT, "`<<=` works on a plain name only; write `x = x << n` in full"),
             AssignOp::Percent => ("%=", PERCENT, "`%=` works on a plain name only; write `x = x % n` in full"),
+            AssignOp::Divide if matches!(target.node, AssignTarget::Identifier(_)) => ("/=", DIVIDE, ""),
             AssignOp::Add
             | AssignOp::Subtract
             | AssignOp::Multiply
@@ -175,9 +164,10 @@ impl Planner<'_> {
         match (&target.node, between.find(symbol)) {
             (AssignTarget::Identifier(name), Some(at)) => {
                 let at = target.span.end().get() as usize + at;
-                let text = format!("= {function}({}, ", name.node.ident);
+                // The value may be a tuple without brackets.
+                let text = format!("= {function}({}, (", name.node.ident);
                 self.edits.push(Edit { start: at, end: at + symbol.len(), text });
-                self.edit(whole.end(), whole.end(), ")".to_owned());
+                self.edit(whole.end(), whole.end(), "))".to_owned());
             }
             (_, None) | (AssignTarget::Tuple(_) | AssignTarget::Index(_) | AssignTarget::Dot(..), _) => {
                 self.refused.get_or_insert(Refused { span: whole, mend });
@@ -192,9 +182,7 @@ impl Planner<'_> {
                     self.shown(part);
                 }
             }
-            Expr::Dot(receiver, method) if MENDED.contains(&&*method.node) && !self.is_capability(receiver) => {
-                self.attribute(expression.span, receiver, &method.node);
-            }
+            Expr::Dot(receiver, method) if MENDED.contains(&&*method.node) => self.attribute(receiver, method),
             Expr::Op(left, operator, right) if is_type_test(left, *operator, right) => {
                 self.refused.get_or_insert(Refused { span: expression.span, mend: TYPE_TEST });
             }
@@ -203,23 +191,14 @@ impl Planner<'_> {
         expression.node.visit_expr(|inner| self.expression(inner));
     }
 
-    /// Whether a name under this expression is a capability's.
-    fn is_capability(&self, receiver: &AstExpr) -> bool {
-        let mut root = receiver;
-        while let Expr::Dot(inner, _) = &root.node {
-            root = inner;
-        }
-        matches!(&root.node, Expr::Identifier(name) if (self.is_root)(&name.node.ident))
-    }
-
     /// One part of an f-string: what prints it is ours, and it prints a text.
     fn shown(&mut self, part: &AstExpr) {
-        let end = part.span.end().get() as usize;
-        let conversion = end + self.blank(end, &[' ', ')']);
+        let (start, end) = self.brackets.field(part.span.begin().get() as usize, part.span.end().get() as usize);
+        let conversion = end + self.blank(end);
         let rest = self.written.get(conversion..).unwrap_or_default();
         let (is_repr, is_str) = (rest.starts_with("!r"), rest.starts_with("!s"));
         let behind = if is_repr || is_str { conversion + 2 } else { conversion };
-        let colon = behind + self.blank(behind, &[' ']);
+        let colon = behind + self.blank(behind);
         let field = self.fields.iter().position(|field| field.place.start == colon);
         let function = match (is_repr, field) {
             (true, _) => SHOWN_AS_WRITTEN,
@@ -227,14 +206,12 @@ impl Planner<'_> {
             (false, Some(_)) if !is_str => "",
             (false, Some(_) | None) => SHOWN,
         };
-        // The brackets of a tuple are not in its span.
-        let (open, close) = if matches!(part.node, Expr::Tuple(_)) { ("((", "))") } else { ("(", ")") };
         let (format, number) = match field {
             Some(number) => (format!("{FORMATTED}("), format!(", {number})")),
             None => (String::new(), String::new()),
         };
-        self.edit(part.span.begin(), part.span.begin(), format!("{format}{function}{open}"));
-        self.edit(part.span.end(), part.span.end(), format!("{close}{number}"));
+        self.edits.push(Edit { start, end: start, text: format!("{format}{function}(") });
+        self.edits.push(Edit { start: end, end, text: format!("){number}") });
         match field.and_then(|number| self.fields.get(number)) {
             Some(field) => self.edits.push(Edit { start: conversion, end: field.place.end, text: String::new() }),
             None if is_repr => self.edits.push(Edit { start: conversion, end: conversion + 2, text: String::new() }),
@@ -242,34 +219,23 @@ impl Planner<'_> {
         }
     }
 
-    /// How many of these stand there.
-    fn blank(&self, at: usize, characters: &[char]) -> usize {
+    /// How much white space stands there.
+    fn blank(&self, at: usize) -> usize {
         let rest = self.written.get(at..).unwrap_or_default();
-        rest.len() - rest.trim_start_matches(characters).len()
+        rest.len() - rest.trim_start().len()
     }
 
     /// `receiver.name` becomes a call that finds the attribute.
-    fn attribute(&mut self, whole: Span, receiver: &AstExpr, name: &str) {
-        // Brackets around the receiver are in no span, and the name may stand on a line of its own.
-        let between = self.text(receiver.span.end(), whole.end());
-        let (Some(dot), Some(start)) = (between.rfind('.'), self.before_brackets(receiver.span, between)) else {
-            self.refused.get_or_insert(Refused { span: whole, mend: COMMENT });
-            return;
-        };
+    fn attribute(&mut self, receiver: &AstExpr, name: &AstString) {
+        let end = name.span.end().get() as usize;
+        let start = self.brackets.start(receiver.span.begin().get() as usize, end);
+        let between = self.text(receiver.span.end(), name.span.begin());
+        let Some(dot) = dot(between) else { return };
         let lines = between.get(dot..).unwrap_or_default().bytes().filter(|byte| *byte == b'\n').count();
+        let text = format!("{}, \"{}\")", "\n".repeat(lines), name.node);
         let dot = receiver.span.end().get() as usize + dot;
-        let text = format!("{}, \"{name}\")", "\n".repeat(lines));
         self.edits.push(Edit { start, end: start, text: format!("{ATTRIBUTE}(") });
-        self.edits.push(Edit { start: dot, end: whole.end().get() as usize, text });
-    }
-
-    /// Where the brackets begin that are closed after a span; nothing where a comment stands between them.
-    fn before_brackets(&self, span: Span, after: &str) -> Option<usize> {
-        let mut before = self.written.get(..span.begin().get() as usize)?;
-        for _ in after.matches(')') {
-            before = before.trim_end().strip_suffix('(')?;
-        }
-        Some(before.len())
+        self.edits.push(Edit { start: dot, end, text });
     }
 
     fn text(&self, start: Pos, end: Pos) -> &str {
@@ -279,6 +245,15 @@ impl Planner<'_> {
     fn edit(&mut self, start: Pos, end: Pos, text: String) {
         self.edits.push(Edit { start: start.get() as usize, end: end.get() as usize, text });
     }
+}
+
+/// The dot between a receiver and a name; brackets, line breaks and comments may stand there too.
+fn dot(between: &str) -> Option<usize> {
+    let mut in_comment = false;
+    between.bytes().position(|byte| {
+        in_comment = byte == b'#' || (in_comment && byte != b'\n');
+        byte == b'.' && !in_comment
+    })
 }
 
 /// Whether `type(x)`, which is a string, is compared with a type's function, which it never equals.

@@ -132,12 +132,18 @@ impl Spec {
     /// An integer as `%` prints it: a precision is the fewest digits.
     pub(super) fn whole(&self, integer: &BigInt, kind: char) -> String {
         let fewest = self.precision.unwrap_or_default();
-        let spec = Self { kind: Some(kind), precision: None, width: 0, ..self.clone() };
-        let fill = if fewest > 0 { Self { fill: Some('0'), align: Some(Align::AfterSign), ..spec } } else { spec };
-        let around = usize::from(integer.is_negative() || self.sign != Sign::Nothing);
-        let digits = Self { width: if fewest > 0 { fewest + around } else { self.width }, ..fill };
-        let text = digits.integer(integer).unwrap_or_default();
-        if fewest > 0 { pad(&text, self.width, ' ', self.align.unwrap_or(Align::Right)) } else { text }
+        let spec = Self { kind: Some(kind), precision: None, ..self.clone() };
+        let sign = usize::from(integer.is_negative() || self.sign != Sign::Nothing);
+        let prefix = if self.alternate && kind != 'd' { 2 } else { 0 };
+        let zeros =
+            Self { fill: Some('0'), align: Some(Align::AfterSign), width: sign + prefix + fewest, ..spec.clone() };
+        match fewest > 0 && (zeros.width >= self.width || self.align != Some(Align::AfterSign)) {
+            true => {
+                pad(&zeros.integer(integer).unwrap_or_default(), self.width, ' ', self.align.unwrap_or(Align::Right))
+            }
+            // The zeros of the width are more than those of the precision.
+            false => spec.integer(integer).unwrap_or_default(),
+        }
     }
 
     /// A float as `%` prints it.

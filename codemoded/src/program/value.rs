@@ -11,7 +11,7 @@ use starlark::values::tuple::TupleRef;
 use starlark::values::{Heap, UnpackValue, Value, ValueLike};
 
 use super::fault::invalid_program;
-use super::rewrite::Place;
+use crate::position::Position;
 use crate::value::{self, Bounds, Float, Int, Map};
 use crate::worker::protocol::{Budgets, Claim, WorkerLimit};
 
@@ -47,7 +47,7 @@ enum Fault {
 }
 
 /// The result of `main` as JSON text, within the budgets.
-pub(super) fn result(returned: Value<'_>, budgets: &Budgets, main: Place) -> Result<String, Claim> {
+pub(super) fn result(returned: Value<'_>, budgets: &Budgets, main: Position) -> Result<String, Claim> {
     let max_bytes = budgets.max_result_bytes.min(budgets.max_value_bytes);
     let converted = convert(returned, bounds(budgets, max_bytes)).map_err(|unsupported| match unsupported.fault {
         Fault::TooDeep => Claim::Limit(WorkerLimit::ValueDepth),
@@ -85,7 +85,7 @@ pub(super) fn answer<'v>(json: &[u8], heap: Heap<'v>) -> Result<Value<'v>, Claim
     match value::read(json, bounds) {
         Ok(read) => Ok(alloc(&read, heap)),
         // The daemon has read this text before it sent it.
-        Err(error) => Err(invalid_program(Place::START, &error.to_string())),
+        Err(error) => Err(invalid_program(Position::START, &error.to_string())),
     }
 }
 

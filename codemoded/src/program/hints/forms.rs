@@ -1,7 +1,7 @@
 //! How the interpreter words a form that it does not have, or a slip that has a usual mend.
 
 /// Part of a message, and what to write instead; the first that fits counts.
-pub(super) const FORMS: [(&str, &str); 69] = [
+pub(super) const FORMS: [(&str, &str); 71] = [
     (
         "mutates an iterable for an iterator while iterating",
         "it is temporarily immutable, for a loop runs over it; loop over a copy, `for x in list(xs):`",
@@ -21,7 +21,12 @@ pub(super) const FORMS: [(&str, &str); 69] = [
     ),
     ("unexpected symbol ',', expected symbol ':'", "there are no set literals; write `set([a, b])`"),
     ("unexpected symbol '}', expected symbol ':'", "there are no set literals; write `set([a, b])`"),
-    ("expected f-string expression end", "f-strings take no `=`; write the name, `f\"x={x}\"`"),
+    (
+        "expected f-string expression end",
+        "between the braces stands one expression, without `=`, comma or comment: `f\"x={x}\"`",
+    ),
+    ("named argument after *args", "named arguments go before `*args` and `**kwargs`: `f(key = 1, *xs)`"),
+    ("invalid input `\u{feff}`", "leave out the byte order mark, which is there and cannot be seen"),
     ("unexpected string literal", "strings are joined with `+`; a quote inside a string is written `\\\"`"),
     ("unexpected symbol ':='", "there is no `:=`; assign on a line of its own"),
     ("invalid input `@`", "there are no decorators and no matrix product"),
@@ -97,9 +102,15 @@ pub(super) const FORMS: [(&str, &str); 69] = [
     ("`cmp` extra named parameter(s)", "use `key = lambda x: …`"),
     ("extra positional argument(s) for call to sorted", "write `key = f` and `reverse = True` by name"),
     ("`indent` extra named parameter(s)", "use `json.indent(json.encode(x))`"),
-    ("extra named parameter(s) for call to function", "its arguments go by position: `s.split(\",\", 1)`"),
+    (
+        "extra named parameter(s) for call to function",
+        "its arguments go by position: `d.get(key, default)`, `s.split(\",\", 1)`",
+    ),
     ("Type of parameter `to_join` doesn't match", "write `\",\".join([str(x) for x in xs])`"),
-    ("Cannot parse `", "for a number with a fraction use `int(float(s))`"),
+    (
+        "Cannot parse `",
+        "for a number with a fraction use `int(float(s))`, and `s.strip()` where there are spaces around it",
+    ),
     ("Index `-", "pop takes no negative index; use `x.pop()`, or `x.pop(len(x) - n)`"),
     ("Key `", "use `d.get(key)` or `key in d` where it may be missing"),
     ("Unpacked", "over a dict loop with `for key, value in d.items():`"),
