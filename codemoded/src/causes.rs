@@ -13,6 +13,11 @@ pub fn with_causes(error: &dyn Error) -> String {
     text
 }
 
+/// Several errors with their causes, one line each.
+pub fn all_with_causes<E: Error>(errors: &[E]) -> String {
+    errors.iter().map(|error| with_causes(error)).collect::<Vec<_>>().join("\n")
+}
+
 /// One line for each reason: some errors have several, and the causes are those of the last.
 pub fn reasons(error: &dyn Error) -> Vec<String> {
     with_causes(error).lines().map(str::to_owned).collect()

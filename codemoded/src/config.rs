@@ -19,6 +19,7 @@ mod rates;
 mod raw;
 mod reading;
 mod reference;
+mod referred;
 mod server;
 mod sources;
 mod summary;
@@ -32,7 +33,7 @@ pub use admin::Admin;
 pub use fault::{ConfigFault, Problem};
 pub use fixed::{Fixed, FixedValue, changed};
 pub use identity::{Identity, Jwt, Static};
-pub use place::{KeyPath, Place, Position};
+pub use place::{KeyPath, Place};
 pub use plugins::PluginSpec;
 pub use policy::{Policy, Reference, Rego};
 pub use rates::Rates;
@@ -98,7 +99,8 @@ impl Config {
         let root: raw::Root = reading.read(&KeyPath::root());
 
         let server = Server::check(&mut reading, root.server);
-        let admin = Admin::check(&mut reading, root.admin);
+        let clients = (transport == Transport::Http).then_some(&server.listen);
+        let admin = Admin::check(&mut reading, root.admin, clients);
         let identity = Identity::check(&mut reading, root.identity, &server, transport);
         let rates = rates::check(&root.rates);
         let policy = Policy::check(&mut reading, root.policy);

@@ -37,6 +37,9 @@ use crate::value::Map;
 use pool::Pool;
 use rego::Evaluator;
 
+/// Capabilities that an evaluator is asked about at once; other subjects' questions go between.
+const DISCOVERED_AT_ONCE: usize = 64;
+
 /// What decides. Shared by reference; deciding needs no exclusive access.
 #[derive(Debug)]
 pub enum Policy {
@@ -144,12 +147,23 @@ impl Policy {
             Self::Rego(rego) if rego.discovers && count > 0 => rego,
             Self::Rego(_) | Self::AllowAll => return vec![true; count],
         };
-        let subject = subject.clone();
-        let work = move |evaluator: &mut Evaluator| evaluator.visible(&subject, &capabilities, deadline);
-        let (shown, failure) = match rego.pool.run(work, deadline).await {
-            Ok(answer) => answer,
-            Err(failure) => (vec![false; count], Some(failure)),
-        };
+        let mut shown = Vec::with_capacity(count);
+        let mut failure = None;
+        for part in capabilities.chunks(DISCOVERED_AT_ONCE) {
+            let (subject, part) = (subject.clone(), part.to_vec());
+            let work = move |evaluator: &mut Evaluator| evaluator.visible(&subject, &part, deadline);
+            match rego.pool.run(work, deadline).await {
+                Ok((part, fault)) => {
+                    shown.extend(part);
+                    failure = failure.or(fault);
+                }
+                Err(fault) => {
+                    failure = failure.or(Some(fault));
+                    break;
+                }
+            }
+        }
+        shown.resize(count, false);
         if let Some(failure) = failure {
             tracing::warn!(%failure, "the discover decision failed; what it did not grant is hidden");
         }

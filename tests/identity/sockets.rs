@@ -97,20 +97,25 @@ fn a_socket_of_systemds_is_served_and_reaches_no_child() {
     let listener = UnixListener::bind(folder.path().join("mcp.sock")).unwrap();
     let daemon = hand_over(&config, listener.into());
     assert_eq!(ask(&daemon, &[]).text(), "{\"result\":\"local\"}");
-    let sockets = |pid: u32| {
-        let links = fs::read_dir(format!("/proc/{pid}/fd")).unwrap();
-        let links = links.filter_map(|link| fs::read_link(link.unwrap().path()).ok());
-        links.filter(|link| link.to_string_lossy().starts_with("socket:")).collect::<Vec<_>>()
-    };
     let ours = fs::read_link(format!("/proc/{}/fd/3", daemon.pid())).unwrap();
-    until("workers wait", || !daemon.children().is_empty());
-    for child in daemon.children() {
-        assert!(!sockets(child).contains(&ours), "{child}");
-    }
+    let has_it = |pid: u32| {
+        // One that ends meanwhile has nothing.
+        let links = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten();
+        links.filter_map(|link| fs::read_link(link.ok()?.path()).ok()).any(|link| link == ours)
+    };
+    assert!(has_it(daemon.pid()));
+    // One that is being started gives up what is the daemon's when it is executed.
+    until("workers wait, and none has it", || {
+        let children = daemon.children();
+        !children.is_empty() && !children.into_iter().any(has_it)
+    });
     // It is systemd's to take away.
     drop(daemon);
     assert!(folder.path().join("mcp.sock").exists());
 }
+
+/// `O_CLOEXEC` as `/proc/PID/fdinfo` has it.
+const CLOSED_FOR_CHILDREN: i64 = 0o2_000_000;
 
 #[test]
 fn no_child_of_a_plugins_finds_the_service_manager() {
@@ -136,6 +141,14 @@ fn no_child_of_a_plugins_finds_the_service_manager() {
         let of_the_manager =
             |name: &&str| ["NOTIFY_", "WATCHDOG_", "LISTEN_"].iter().any(|each| name.starts_with(each));
         assert!(!found.iter().any(of_the_manager), "{listen}: {found:?}");
+        let open = fs::read_to_string(format!("/proc/{}/fdinfo/3", daemon.pid())).unwrap();
+        let flags = open.lines().find_map(|line| line.strip_prefix("flags:")).unwrap();
+        assert!(i64::from_str_radix(flags.trim(), 8).unwrap() & CLOSED_FOR_CHILDREN != 0, "{listen}: {open}");
+        let is_unheard = || daemon.log().contains("systemd hands over a socket that nobody listens on");
+        match listen.contains("systemd") {
+            true => assert!(!is_unheard()),
+            false => until("it is told that nobody listens there", is_unheard),
+        }
         drop(daemon);
         // The watchdog's signs, and nothing that the next daemon says.
         manager.set_nonblocking(true).unwrap();

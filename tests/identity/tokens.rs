@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use super::door::{note, search, was_reached};
 use crate::harness::{Daemon, faulty, run, until};
@@ -95,6 +96,17 @@ fn a_changed_file_counts_at_once_and_a_broken_one_changes_nothing() {
     write(&second_line);
     until("the withdrawn token no longer counts", || status(&first) == 401);
     assert_eq!(status(&second), 200);
+    // Whoever opened a pipe would wait for somebody to write.
+    let file = daemon.folder.path().join("tokens.toml");
+    fs::remove_file(&file).unwrap();
+    assert!(Command::new("mkfifo").arg(&file).status().unwrap().success());
+    until("the pipe is told", || {
+        assert_eq!(status(&second), 200);
+        daemon.log().contains("is a pipe, no regular file")
+    });
+    fs::remove_file(&file).unwrap();
+    write(&first_line);
+    until("the file counts again", || (status(&first), status(&second)) == (200, 401));
 }
 
 #[test]

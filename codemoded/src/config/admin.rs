@@ -37,7 +37,7 @@ struct Address(Listen);
 struct Addresses;
 
 impl Admin {
-    pub(super) fn check(reading: &mut Reading, raw: raw::Admin) -> Self {
+    pub(super) fn check(reading: &mut Reading, raw: raw::Admin, clients: Option<&Listen>) -> Self {
         let section = KeyPath::new(["admin"]);
         let absolute = |listen| match listen {
             Listen::Unix(path) => Listen::Unix(reading.absolute(path)),
@@ -47,6 +47,13 @@ impl Admin {
         if !raw.danger_allow_non_loopback.unwrap_or_default() {
             for open in listen.iter().filter(|listen| listen.is_open()) {
                 reading.fault(section.key("listen"), Problem::AdminOpenToAll { listen: open.to_string() });
+            }
+        }
+        for (at, one) in listen.iter().enumerate() {
+            let others = listen.get(..at).unwrap_or_default().iter().map(|other| (other, "admin.listen"));
+            let taken = clients.map(|listen| (listen, "server.listen")).into_iter().chain(others);
+            if let Some((_, by)) = taken.into_iter().find(|(other, _)| one.overlaps(other)) {
+                reading.fault(section.key("listen"), Problem::Taken { listen: one.to_string(), by });
             }
         }
         let allowed_hosts = once_each(reading, &section.key("allowed_hosts"), raw.allowed_hosts);

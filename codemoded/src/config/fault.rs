@@ -6,6 +6,7 @@ use std::io;
 use std::path::PathBuf;
 
 use super::place::{KeyPath, Place};
+use crate::file::FileFault;
 
 /// One fault, told in one line: the place, the key, what is wrong and how to mend it.
 #[derive(Debug)]
@@ -19,7 +20,9 @@ pub struct ConfigFault {
 #[derive(Debug, thiserror::Error)]
 pub enum Problem {
     #[error("cannot read the configuration; give another with `--config FILE`")]
-    UnreadableConfiguration(#[source] io::Error),
+    UnreadableConfiguration(#[source] FileFault),
+    #[error("not UTF-8")]
+    NotText,
     #[error("not TOML: {0}")]
     Syntax(String),
     #[error("unknown key{}", mend_name(given, known))]
@@ -37,12 +40,19 @@ pub enum Problem {
     Empty { mend: &'static str },
     #[error("`{given}` stands twice; the first is at {first}")]
     Repeated { given: String, first: Place },
-    #[error("no {what} at `{}`", path.display())]
-    NotFound { what: &'static str, path: PathBuf },
+    #[error("expected a table, found an array; write `[{section}]`, not `[[{section}]]`, and its keys below it")]
+    NoTable { section: String },
+    #[error(transparent)]
+    File(#[from] FileFault),
+    #[error("no folder at `{}`", .0.display())]
+    NoFolder(PathBuf),
     #[error("cannot read `{}`", path.display())]
-    Unreadable { path: PathBuf, source: io::Error },
-    #[error("`{}` holds more than {max_bytes} bytes, or bytes that are not UTF-8", path.display())]
-    NoText { path: PathBuf, max_bytes: u64 },
+    UnreadableFolder { path: PathBuf, source: io::Error },
+    /// The text itself may be a secret.
+    #[error("the text in `{}` does not fit here", file.display())]
+    Unfit { file: PathBuf },
+    #[error("the text in `{}` is none of {}", file.display(), quoted(known))]
+    UnfitChoice { file: PathBuf, known: Vec<&'static str> },
     #[error(
         "no `{library}` in {}; a name without a slash is looked up in `plugin_dirs`, one with a slash is a path",
         listed(dirs)
@@ -60,6 +70,8 @@ pub enum Problem {
          Unix socket, or set `admin.danger_allow_non_loopback = true`"
     )]
     AdminOpenToAll { listen: String },
+    #[error("{listen} is where `{by}` listens already; choose another address")]
+    Taken { listen: String, by: &'static str },
     #[error(
         "a peer on loopback is any local process, so `{peer}` needs a shared secret as well; set \
          `identity.shared_secret_file`"
@@ -71,6 +83,8 @@ pub enum Problem {
     NoScope { given: String },
     #[error("`{given}` is no header's name, or that of one which cannot be set")]
     NoHeader { given: String },
+    #[error("`{given}` stands here twice; a header's name counts without its case")]
+    RepeatedHeader { given: String },
     #[error("a header's value is one line of visible ASCII")]
     NoHeaderValue,
     #[error("the keys come from one place: set either `jwks_url` or `jwks_file`")]

@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use toml_edit::{Document, Item};
 
+use crate::position::Position;
+
 /// A key with all tables above it, such as `plugins[0].config.database`. Array elements are decimal numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct KeyPath(Vec<String>);
@@ -21,13 +23,6 @@ pub enum Place {
     Override {
         name: String,
     },
-}
-
-/// Both count from 1; columns count characters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Position {
-    pub line: usize,
-    pub column: usize,
 }
 
 impl KeyPath {
@@ -84,20 +79,10 @@ impl fmt::Display for KeyPath {
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::File { name, position: Some(Position { line, column }) } => write!(f, "{name}:{line}:{column}"),
+            Self::File { name, position: Some(position) } => write!(f, "{name}:{position}"),
             Self::File { name, position: None } => f.write_str(name),
             Self::Override { name } => f.write_str(name),
         }
-    }
-}
-
-/// Where a byte of a text is.
-pub(super) fn position(text: &str, byte: usize) -> Position {
-    let before = text.get(..byte).unwrap_or(text);
-    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-    Position {
-        line: before.matches('\n').count() + 1,
-        column: before.get(line_start..).unwrap_or_default().chars().count() + 1,
     }
 }
 
@@ -108,7 +93,7 @@ pub(super) fn locate(document: &Document<String>, path: &KeyPath, at_name: bool)
     let name = || parent.as_table_like()?.get_key_value(last)?.0.span();
     let value = member(parent, last)?;
     let span: Range<usize> = if at_name { name().or_else(|| value.span()) } else { value.span().or_else(name) }?;
-    Some(position(document.raw(), span.start))
+    Some(Position::of(document.raw(), span.start))
 }
 
 /// Whether the file says `key = { … }` there, as opposed to a table with a header or dotted keys.
@@ -117,10 +102,21 @@ pub(super) fn is_inline_table(document: &Document<String>, path: &KeyPath) -> bo
     item.and_then(Item::as_inline_table).is_some_and(|table| !table.is_dotted())
 }
 
+/// Whether the file has a table there, however it is written.
+pub(super) fn is_table(document: &Document<String>, path: &KeyPath) -> bool {
+    let item = path.steps().iter().try_fold(document.as_item(), |item, step| member(item, step));
+    item.is_some_and(Item::is_table_like)
+}
+
 fn member<'a>(item: &'a Item, step: &str) -> Option<&'a Item> {
     if let Some(table) = item.as_table_like() {
         return table.get(step);
     }
     let index: usize = step.parse().ok()?;
     item.get(index)
+}
+
+/// A place and its key, as messages of other parts of the daemon begin.
+pub(super) fn message_place(place: &Place, key: &KeyPath) -> String {
+    format!("{place}: {key}")
 }

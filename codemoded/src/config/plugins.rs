@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use super::fault::Problem;
-use super::place::{KeyPath, Place};
+use super::place::{KeyPath, Place, message_place};
 use super::reading::Reading;
 use super::{json, raw, reference};
 
@@ -122,8 +122,9 @@ fn library(reading: &mut Reading, key: &KeyPath, dirs: &[PathBuf], given: Option
         let path = reading.absolute(&given);
         reference::check_file(&path).map(|()| path)
     } else {
-        let candidate = dirs.iter().map(|dir| dir.join(&given)).find(|path| path.is_file());
-        candidate.ok_or(Problem::NotInDirs { library: given, dirs: dirs.to_vec() })
+        let candidate = dirs.iter().map(|dir| dir.join(&given)).find(|path| path.exists());
+        let candidate = candidate.ok_or(Problem::NotInDirs { library: given, dirs: dirs.to_vec() });
+        candidate.and_then(|path| reference::check_file(&path).map(|()| path))
     };
     found.map_err(|problem| reading.fault(key.clone(), problem)).ok()
 }
@@ -135,10 +136,8 @@ fn libraries_in(dir: &Path) -> Result<Vec<PathBuf>, Problem> {
         paths.collect::<io::Result<Vec<_>>>()
     });
     let mut libraries = listed.map_err(|cause| match cause.kind() {
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
-            Problem::NotFound { what: "folder", path: dir.to_owned() }
-        }
-        _ => Problem::Unreadable { path: dir.to_owned(), source: cause },
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Problem::NoFolder(dir.to_owned()),
+        _ => Problem::UnreadableFolder { path: dir.to_owned(), source: cause },
     })?;
     libraries.retain(|path| path.extension().is_some_and(|extension| extension == "so") && path.is_file());
     libraries.sort();
@@ -148,8 +147,4 @@ fn libraries_in(dir: &Path) -> Result<Vec<PathBuf>, Problem> {
 /// One name for a file that several paths lead to.
 fn same_file(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
-}
-
-fn message_place(place: &Place, key: &KeyPath) -> String {
-    format!("{place}: {key}")
 }

@@ -1,12 +1,13 @@
 //! Which policy decides, and the files it is made of.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
 use serde::Deserialize;
 
 use super::fault::Problem;
-use super::place::KeyPath;
+use super::place::{KeyPath, message_place};
 use super::reading::Reading;
 use super::server::once_each;
 use super::{raw, reference};
@@ -29,6 +30,8 @@ pub struct Rego {
     pub reason: Option<Reference>,
     /// Built-ins whose cost the operator takes upon himself.
     pub danger_builtins: Vec<String>,
+    /// Where each of these keys that is given stands, for messages.
+    pub places: BTreeMap<&'static str, String>,
 }
 
 /// One ground reference into `data`, such as `data.codemode.authz.allow`.
@@ -108,7 +111,18 @@ fn rego(reading: &mut Reading, section: &KeyPath) -> Option<Rego> {
         );
         return None;
     };
-    Some(Rego { modules, data, execute, discover: raw.discover, reason: raw.reason, danger_builtins })
+    let said = [
+        ("execute", true),
+        ("discover", raw.discover.is_some()),
+        ("reason", raw.reason.is_some()),
+        ("danger_builtins", !danger_builtins.is_empty()),
+    ];
+    let place = |(name, is_said): (&'static str, bool)| {
+        let key = section.key(name);
+        is_said.then(|| (name, message_place(&reading.place(&key), &key)))
+    };
+    let places = said.into_iter().filter_map(place).collect();
+    Some(Rego { modules, data, execute, discover: raw.discover, reason: raw.reason, danger_builtins, places })
 }
 
 /// Absolute paths of files that are there.

@@ -1,19 +1,23 @@
 //! The file as it is written: every key, its type and its bounds. An absent key is `None`; nothing is decided here.
 
 mod identity;
+mod keyed;
 
 pub(super) use identity::{
     IdentityHead, IdentityMode, JwtIdentity, PluginIdentity, ProxyIdentity, StaticIdentity, TokensIdentity,
 };
+pub(super) use keyed::table;
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::str::FromStr;
 
 use figment::value::Value;
+use http::HeaderName;
 use serde::de::{Error as _, IgnoredAny};
 use serde::{Deserialize, Deserializer};
 
+use self::keyed::tables;
 use super::admin::AdminListen;
 use super::plugins::InstanceName;
 use super::policy::Reference;
@@ -44,17 +48,27 @@ const TEBIBYTE: u64 = 1 << 40;
 #[serde(deny_unknown_fields, default, expecting = "a table")]
 pub(super) struct Root {
     pub(super) plugin_dirs: List<String>,
+    #[serde(deserialize_with = "table")]
     pub(super) server: Server,
+    #[serde(deserialize_with = "table")]
     pub(super) admin: Admin,
     pub(super) identity: Moded,
+    #[serde(deserialize_with = "table")]
     pub(super) rates: Rates,
     pub(super) policy: Moded,
+    #[serde(deserialize_with = "table")]
     pub(super) catalog: Catalog,
+    #[serde(deserialize_with = "table")]
     pub(super) workers: Workers,
+    #[serde(deserialize_with = "table")]
     pub(super) limits: Limits,
+    #[serde(deserialize_with = "table")]
     pub(super) log: Log,
+    #[serde(deserialize_with = "table")]
     pub(super) audit: Audit,
+    #[serde(deserialize_with = "table")]
     pub(super) traces: Traces,
+    #[serde(deserialize_with = "tables")]
     pub(super) plugins: List<Plugin>,
 }
 
@@ -262,7 +276,13 @@ fn subject<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SubjectI
 
 fn parsed<'de, D: Deserializer<'de>, T: FromStr<Err: Display>>(deserializer: D) -> Result<Option<T>, D::Error> {
     let text = String::deserialize(deserializer)?;
-    text.parse().map(Some).map_err(|cause| D::Error::custom(format_args!("`{text}`: {cause}")))
+    text.parse().map(Some).map_err(D::Error::custom)
+}
+
+fn header<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<HeaderName>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    // The library's words name nothing.
+    text.parse().map(Some).map_err(|_| D::Error::custom(format_args!("`{text}` is no name of a header")))
 }
 
 fn share<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Sampling>, D::Error> {

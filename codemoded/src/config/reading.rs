@@ -11,8 +11,10 @@ use figment::value::{Empty, Value};
 use serde::de::DeserializeOwned;
 
 use super::fault::{ConfigFault, Problem};
-use super::place::{KeyPath, Place, is_inline_table, locate};
+use super::place::{KeyPath, Place, is_inline_table, is_table, locate};
+use super::raw::table;
 use super::reference;
+use super::referred::Referred;
 use super::sources::{Merged, Origin, parse};
 
 /// The settings being typed, and the faults found so far.
@@ -23,6 +25,7 @@ pub(super) struct Reading {
     /// How a value may be read if its first type does not fit: a variable's text, or a referenced file's number.
     second_readings: BTreeMap<KeyPath, Value>,
     struck: BTreeSet<KeyPath>,
+    referred: Referred,
     faults: Vec<ConfigFault>,
     folder: PathBuf,
     /// Files that a secret came from, or may have.
@@ -39,6 +42,7 @@ impl Reading {
             tree,
             second_readings,
             struck: BTreeSet::new(),
+            referred: Referred::default(),
             faults: Vec::new(),
             folder,
             secret_files: Vec::new(),
@@ -51,17 +55,28 @@ impl Reading {
     pub(super) fn read<T: DeserializeOwned + Default>(&mut self, path: &KeyPath) -> T {
         loop {
             let Some(node) = find(&self.tree, path) else { return T::default() };
-            let error = match T::deserialize(node) {
+            let error = match table::<T, _>(node) {
                 Ok(typed) => return typed,
                 Err(error) => error,
             };
-            if !self.recover(path.join(&error.path), error.kind) {
+            let at = path.join(&error.path);
+            if self.takes_second_reading(&at, &error.kind) {
+                continue;
+            }
+            let problem = self.problem_of::<T>(path, &at, error.kind);
+            if !self.strike(at, problem) {
                 return T::default();
             }
         }
     }
 
+    /// A fault of what was typed. The problem may show the value.
     pub(super) fn fault(&mut self, key: KeyPath, problem: Problem) {
+        let problem = self.referred.conceal(&key, problem);
+        self.tell(key, problem);
+    }
+
+    fn tell(&mut self, key: KeyPath, problem: Problem) {
         let at_name = matches!(problem, Problem::UnknownKey { .. });
         let place = self.place_of(&key, at_name);
         self.faults.push(ConfigFault { place, key, problem });
@@ -109,12 +124,25 @@ impl Reading {
         self.faults.is_empty()
     }
 
-    /// Notes an error of the value at `at` and takes it out; false where that is not possible.
-    fn recover(&mut self, at: KeyPath, kind: Kind) -> bool {
-        if let (Kind::InvalidType(..), Some(second)) = (&kind, self.second_readings.remove(&at)) {
-            return replace(&mut self.tree, &at, second);
-        }
-        self.fault(at.clone(), problem(kind));
+    fn takes_second_reading(&mut self, at: &KeyPath, kind: &Kind) -> bool {
+        let second = matches!(kind, Kind::InvalidType(..)).then(|| self.second_readings.remove(at)).flatten();
+        second.is_some_and(|second| replace(&mut self.tree, at, second))
+    }
+
+    /// What is wrong at `at`, below `path`, without the text of a file that the value came from.
+    fn problem_of<T: DeserializeOwned>(&self, path: &KeyPath, at: &KeyPath, kind: Kind) -> Problem {
+        let problem = problem(at, kind);
+        self.referred.retold(at, problem, |stranger| {
+            let mut tree = self.tree.clone();
+            replace(&mut tree, at, stranger);
+            let error = find(&tree, path).and_then(|node| table::<T, _>(node).err())?;
+            (path.join(&error.path) == *at).then(|| self::problem(at, error.kind))
+        })
+    }
+
+    /// Notes a problem of the value at `at` and takes it out; false where that is not possible.
+    fn strike(&mut self, at: KeyPath, problem: Problem) -> bool {
+        self.tell(at.clone(), problem);
         let gone = strike(&mut self.tree, &at);
         self.struck.insert(at);
         gone
@@ -127,7 +155,7 @@ impl Reading {
         let node = find(&self.merged.tree, key);
         let metadata = node.and_then(|node| self.merged.figment.get_metadata(node.tag()));
         // A table set from several sources has the tag of the last; the file is where its reader looks.
-        let in_file = here.is_some() && node.is_some_and(|node| node.as_dict().is_some());
+        let in_file = is_table(document, key) && node.is_some_and(|node| self.is_of_file(node));
         match metadata {
             Some(metadata) if Origin::of(metadata) != Origin::File && !in_file => {
                 Place::Override { name: metadata.name.to_string() }
@@ -136,6 +164,17 @@ impl Reading {
                 name: self.merged.name.clone(),
                 position: here.or_else(|| above.skip(1).find_map(|key| locate(document, &key, true))),
             },
+        }
+    }
+
+    /// Whether the file says anything of a table.
+    fn is_of_file(&self, node: &Value) -> bool {
+        match node {
+            Value::Dict(_, members) if !members.is_empty() => members.values().any(|member| self.is_of_file(member)),
+            other => {
+                let metadata = self.merged.figment.get_metadata(other.tag());
+                metadata.is_none_or(|metadata| Origin::of(metadata) == Origin::File)
+            }
         }
     }
 
@@ -152,6 +191,7 @@ impl Reading {
             let file = self.absolute(file);
             match reference::read_text(&file) {
                 Ok(text) => {
+                    self.referred.note(key.clone(), file.clone(), text.clone());
                     self.secret_files.push(file);
                     self.second_readings.insert(key.clone(), parse(&text));
                     replace(&mut self.tree, &key, Value::from(text));
@@ -213,8 +253,12 @@ fn strike(root: &mut Value, path: &KeyPath) -> bool {
     }
 }
 
-fn problem(kind: Kind) -> Problem {
+fn problem(at: &KeyPath, kind: Kind) -> Problem {
     match kind {
+        // A section, which TOML also lets one write as an array of tables.
+        Kind::InvalidType(Actual::Seq, expected) if expected == "a table" && at.steps().len() == 1 => {
+            Problem::NoTable { section: at.to_string() }
+        }
         Kind::UnknownField(given, known) => Problem::UnknownKey { given, known: known.to_vec() },
         Kind::UnknownVariant(given, known) => Problem::UnknownChoice { given, known: known.to_vec() },
         // The value itself is not shown: it may be a secret.

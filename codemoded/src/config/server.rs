@@ -189,6 +189,18 @@ impl Listen {
             Self::Unix(_) | Self::Systemd => false,
         }
     }
+
+    /// Whether what listens at the one leaves no room for the other.
+    pub(super) fn overlaps(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Tcp(one), Self::Tcp(other)) => {
+                let [a, b] = [one, other].map(|address| address.ip().to_canonical());
+                let same = a == b || a.is_unspecified() || b.is_unspecified();
+                same && one.port() == other.port() && one.port() != 0
+            }
+            (one, other) => one == other,
+        }
+    }
 }
 
 impl Default for Listen {

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -12,10 +11,14 @@ use figment::{Error, Figment, Metadata, Profile, Provider, Source};
 use toml_edit::{Document, Item};
 
 use super::fault::{ConfigFault, Problem};
-use super::place::{KeyPath, Place, position};
+use super::place::{KeyPath, Place};
+use crate::file::{self, FileFault};
+use crate::position::Position;
 
 const PREFIX: &str = "CODEMODE_";
 const SEPARATOR: &str = "__";
+/// Of a configuration file.
+const MAX_BYTES: u64 = 16 << 20;
 
 /// Where settings come from.
 #[derive(Clone)]
@@ -211,10 +214,18 @@ fn read_document(path: &Path, name: &Arc<str>) -> Result<Document<String>, Box<C
         let place = Place::File { name: Arc::clone(name), position: at };
         Box::new(ConfigFault { place, key: KeyPath::root(), problem })
     };
-    let text = fs::read_to_string(path).map_err(|cause| fault(None, Problem::UnreadableConfiguration(cause)))?;
+    let text = file::read_text(path, MAX_BYTES).map_err(|cause| match cause {
+        FileFault::NotText { at, .. } => fault(Some(at), Problem::NotText),
+        cause => fault(None, Problem::UnreadableConfiguration(cause)),
+    })?;
     Document::parse(text.clone()).map_err(|error| {
-        let at = error.span().map(|span| position(&text, span.start));
-        fault(at, Problem::Syntax(error.message().trim().replace('\n', "; ")))
+        let at = error.span().map(|span| Position::of(&text, span.start));
+        let mut message = error.message().trim().replace('\n', "; ");
+        // The parser does not say which; of anything else, what stands there may be a secret.
+        if let Some(key) = error.span().and_then(|span| text.get(span)).filter(|_| message == "duplicate key") {
+            message = format!("{message} `{key}`");
+        }
+        fault(at, Problem::Syntax(message))
     })
 }
 

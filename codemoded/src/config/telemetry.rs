@@ -37,9 +37,11 @@ fn headers(reading: &mut Reading, given: BTreeMap<String, Option<String>>) -> He
         let Some(value) = value else { continue };
         let parsed = HeaderName::try_from(&name).ok().filter(|name| !OURS.contains(name));
         match (parsed, HeaderValue::try_from(value)) {
-            (Some(name), Ok(mut value)) => {
+            (Some(parsed), Ok(mut value)) => {
                 value.set_sensitive(true);
-                headers.insert(name, value);
+                if headers.insert(&parsed, value).is_some() {
+                    reading.fault(section.key(&name), Problem::RepeatedHeader { given: name });
+                }
             }
             (None, _) => reading.fault(section.key(&name), Problem::NoHeader { given: name }),
             (Some(_), Err(_)) => reading.fault(section.key(&name), Problem::NoHeaderValue),

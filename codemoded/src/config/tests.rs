@@ -4,6 +4,7 @@ mod faults;
 mod identity;
 mod reference;
 mod shipped;
+mod sources;
 mod values;
 
 use std::ffi::OsString;
@@ -17,6 +18,9 @@ const LEAST: &str = "\
 identity = { mode = \"static\", subject = \"local\" }
 policy = { mode = \"allow-all\" }
 ";
+
+const STATIC: &str = "[identity]\nmode = \"static\"\nsubject = \"local\"\n";
+const ALLOW_ALL: &str = "[policy]\nmode = \"allow-all\"\n";
 
 /// A folder with a configuration file and what it may refer to.
 struct Folder {

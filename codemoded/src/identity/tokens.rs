@@ -13,7 +13,7 @@ pub use mint::{MintError, Minted, mint};
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard};
 use std::time::{Duration, Instant, SystemTime};
 
 use http::HeaderMap;
@@ -43,8 +43,10 @@ struct Shared {
 #[derive(Clone, Debug)]
 struct Held {
     table: Arc<Table>,
-    stamp: Option<Stamp>,
+    stamp: Stamp,
     looked: Instant,
+    /// As which the file was told last that it cannot be used.
+    told: Option<Stamp>,
 }
 
 /// Entries by the tokens' IDs.
@@ -83,7 +85,7 @@ impl Tokens {
     pub fn open(path: PathBuf) -> Result<Self, TokenFileError> {
         let stamp = Stamp::of(&path);
         let table = Arc::new(file::read(&path)?);
-        Ok(Self(Arc::new(Shared { path, held: RwLock::new(Held { table, stamp, looked: Instant::now() }) })))
+        Ok(Self(Arc::new(Shared { path, held: RwLock::new(Held::new(table, stamp)) })))
     }
 
     /// Reads the file again, changed or not. Where it cannot be used, what was read before goes on serving.
@@ -115,35 +117,56 @@ impl Tokens {
     }
 }
 
+impl Held {
+    fn new(table: Arc<Table>, stamp: Stamp) -> Self {
+        Self { table, stamp, looked: Instant::now(), told: None }
+    }
+}
+
 impl Shared {
     fn held(&self) -> Held {
         self.held.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    fn held_to_write(&self) -> RwLockWriteGuard<'_, Held> {
+        self.held.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Reads the file again if it is no longer the one that was read.
     fn look(&self) {
-        let mut held = self.held.write().unwrap_or_else(PoisonError::into_inner);
-        held.looked = Instant::now();
+        let before = {
+            let mut held = self.held_to_write();
+            if held.looked.elapsed() < LOOK {
+                return;
+            }
+            held.looked = Instant::now();
+            held.stamp
+        };
         let stamp = Stamp::of(&self.path);
-        if stamp == held.stamp {
+        if stamp == before {
             return;
         }
-        // What cannot be used is told once, not each second.
-        held.stamp = stamp;
-        drop(held);
         match self.read(stamp) {
             Ok(()) => tracing::info!("the file of tokens has changed and was read again"),
             Err(error) => {
+                let mut held = self.held_to_write();
+                // What could not be read this time may be read the next; what it says stays as it is.
+                if !matches!(error, TokenFileError::File(_)) {
+                    held.stamp = stamp;
+                }
+                if held.told.replace(stamp) == Some(stamp) {
+                    return;
+                }
+                drop(held);
                 let cause = std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default();
                 tracing::error!(%error, cause, "the file of tokens has changed and cannot be used; the tokens from before go on serving");
             }
         }
     }
 
-    fn read(&self, stamp: Option<Stamp>) -> Result<(), TokenFileError> {
+    fn read(&self, stamp: Stamp) -> Result<(), TokenFileError> {
         let table = Arc::new(file::read(&self.path)?);
-        let mut held = self.held.write().unwrap_or_else(PoisonError::into_inner);
-        *held = Held { table, stamp, looked: Instant::now() };
+        *self.held_to_write() = Held::new(table, stamp);
         Ok(())
     }
 }

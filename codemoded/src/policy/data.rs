@@ -4,11 +4,10 @@ use std::path::PathBuf;
 
 use indexmap::map::Entry;
 
-use super::source::{Place, PolicyError, Text};
+use super::source::{MAX_BYTES, Place, PolicyError, Text};
 use crate::value::{self, Bounds, Map, Value};
 
-/// A data document is the deployment's own; the bound keeps a mistaken path from filling the memory.
-const BOUNDS: Bounds = Bounds { max_bytes: 64 << 20, max_depth: 32 };
+const BOUNDS: Bounds = Bounds { max_bytes: MAX_BYTES, max_depth: 32 };
 
 /// Reads and merges the documents, or says everything that is wrong with them.
 pub(super) fn merge(texts: &[Text]) -> Result<Map, Vec<PolicyError>> {

@@ -2,6 +2,8 @@
 //!
 //! Parsing and compiling recurse over the source, so they have a big stack and come after the check of its nesting.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::iter::once;
 use std::thread;
 
@@ -56,12 +58,13 @@ pub(super) fn prepare(source: &PolicySource) -> Result<(Blueprint, String), Vec<
     let rules = definitions.len();
     let is_misread = definitions.iter().any(|definition| definition.is_misread);
     let mut errors: Vec<PolicyError> = definitions.iter().filter_map(computed_default).collect();
+    errors.extend(repeated_defaults(&definitions));
     let definitions: Definitions =
         definitions.into_iter().rev().map(|definition| (definition.path.clone(), definition)).collect();
 
     errors.extend(source.danger_builtins.iter().filter_map(|name| {
         let refusal = builtins::admit_danger(name).err()?;
-        Some(PolicyError::DangerBuiltin { name: name.clone(), refusal })
+        Some(PolicyError::DangerBuiltin { at: source.at("danger_builtins"), name: name.clone(), refusal })
     }));
     let texts: Vec<Text> =
         modules.iter().map(|parsed| check_calls(parsed, &definitions, &source.danger_builtins, &mut errors)).collect();
@@ -97,6 +100,23 @@ pub(super) fn parse(text: &Text) -> Result<Parsed<'_>, PolicyError> {
 fn computed_default(definition: &Definition) -> Option<PolicyError> {
     let (place, name) = (definition.place.clone(), syntax::canonical(&definition.path));
     definition.computed_default.then_some(PolicyError::DefaultNotConstant { place, name })
+}
+
+/// Of several defaults of one rule the engine would keep one, by the order of the files.
+pub(super) fn repeated_defaults(definitions: &[Definition]) -> Vec<PolicyError> {
+    let mut first_of: BTreeMap<&DataPath, &Place> = BTreeMap::new();
+    let mut errors = Vec::new();
+    for Definition { path, place, .. } in definitions.iter().filter(|definition| definition.is_default) {
+        match first_of.entry(path) {
+            Entry::Vacant(entry) => drop(entry.insert(place)),
+            Entry::Occupied(first) => errors.push(PolicyError::DefaultTwice {
+                place: place.clone(),
+                name: syntax::canonical(path),
+                first: (*first.get()).clone(),
+            }),
+        }
+    }
+    errors
 }
 
 /// Checks every call of a module, and gives its text with `print` statements erased.
@@ -143,7 +163,7 @@ fn erase(text: &mut String, span: &Span) {
 /// Checks the configured references.
 fn decisions(source: &PolicySource, definitions: &Definitions, errors: &mut Vec<PolicyError>) -> Option<Decisions> {
     let mut check = |key: &'static str, reference: &String| {
-        let checked = decision(key, reference, definitions);
+        let checked = decision(source.at(key), reference, definitions);
         checked.map_err(|error| errors.push(error)).ok()
     };
     let execute = check("execute", &source.execute);
@@ -160,18 +180,18 @@ fn transpose<T>(checked: Option<Option<T>>) -> Option<Option<T>> {
     }
 }
 
-fn decision(key: &'static str, reference: &str, definitions: &Definitions) -> Result<String, PolicyError> {
+fn decision(at: String, reference: &str, definitions: &Definitions) -> Result<String, PolicyError> {
     let reference = reference.to_owned();
     let Some(path) = syntax::ground(&reference) else {
-        return Err(PolicyError::NotGround { key, reference });
+        return Err(PolicyError::NotGround { at, reference });
     };
     match definitions.get(&path) {
-        Some(definition) if definition.is_function => Err(PolicyError::Function { key, reference }),
+        Some(definition) if definition.is_function => Err(PolicyError::Function { at, reference }),
         Some(_) => Ok(syntax::canonical(&path)),
         None => {
             let same_rule = |known: &&DataPath| known.last() == path.last();
             let nearest = definitions.keys().find(same_rule).map(|known| syntax::canonical(known));
-            Err(PolicyError::Undefined { key, reference, nearest })
+            Err(PolicyError::Undefined { at, reference, nearest })
         }
     }
 }

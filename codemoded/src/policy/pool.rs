@@ -165,6 +165,15 @@ impl Shared {
         Ok(())
     }
 
+    /// Whether another evaluator could be started. Where it could not, the stuck one goes on when it gets free.
+    fn replace(self: &Arc<Self>) -> bool {
+        let started = spawn(self);
+        if let Err(error) = &started {
+            tracing::error!(%error, "a stuck policy evaluator cannot be replaced");
+        }
+        started.is_ok()
+    }
+
     /// The next job; nothing once the pool is dropped.
     fn next(&self) -> Option<Job> {
         let looks = !self.look.is_zero() && !self.looking.swap(true, Ordering::Relaxed);
@@ -207,16 +216,17 @@ impl Drop for Ticket<'_> {
             return;
         }
         // Counted before the evaluator can learn of it, so that the count never falls below zero.
-        let replace = self.shared.stuck.fetch_add(1, Ordering::AcqRel) < MAX_REPLACED;
+        let replace = self.shared.stuck.fetch_add(1, Ordering::AcqRel) < MAX_REPLACED && self.shared.replace();
         let left = if replace { REPLACED } else { LEFT };
         if state.compare_exchange(RUNNING, left, Ordering::AcqRel, Ordering::Acquire).is_err() {
             self.shared.stuck.fetch_sub(1, Ordering::AcqRel);
+            if replace {
+                // It is done after all, so there is one too many. With a full queue there is no harm in one.
+                drop(self.shared.push(Job(Box::new(|_| Served::Replaced))));
+            }
             return;
         }
         tracing::warn!(replace, "a policy evaluation outlives its caller");
-        if replace && let Err(error) = spawn(self.shared) {
-            tracing::error!(%error, "a stuck policy evaluator cannot be replaced");
-        }
     }
 }
 

@@ -11,13 +11,12 @@ use regorus::{Engine, LimitError, Value};
 
 use super::{Asked, Decision, PolicyFailure, Question, builtins, input};
 use crate::identity::Subject;
+use crate::text::{MAX_PUBLISHED_BYTES, printable};
 
 /// A backstop behind the deadline: some tenths of a second of work.
 const MAX_INSTRUCTIONS: usize = 5_000_000;
 /// Instructions between two looks at the clock.
 const CHECK_INTERVAL: NonZeroU32 = NonZeroU32::new(256).unwrap();
-/// The most bytes of a reason.
-const MAX_REASON_BYTES: usize = 256;
 
 /// What evaluators are made from. Immutable; each evaluator has its own machine.
 #[derive(Debug)]
@@ -118,7 +117,7 @@ impl Evaluator {
     fn reason(&mut self, deadline: Instant) -> Option<String> {
         let reason = self.decisions.reason.as_ref()?;
         match self.machine.evaluate(reason, deadline) {
-            Ok(Value::String(text)) => Some(publishable(&text)),
+            Ok(Value::String(text)) => Some(printable(&text, MAX_PUBLISHED_BYTES)),
             Ok(Value::Undefined) => None,
             Ok(other) => {
                 tracing::warn!(kind = kind(&other), "the policy's reason is no string; none is given");
@@ -207,20 +206,4 @@ fn kind(value: &Value) -> &'static str {
         Value::Object(_) => "an object",
         Value::Undefined => "undefined",
     }
-}
-
-/// Control characters become spaces, and a long text ends in `...` on a character boundary.
-fn publishable(text: &str) -> String {
-    let clean = |char: char| if char.is_control() { ' ' } else { char };
-    if text.len() <= MAX_REASON_BYTES {
-        return text.chars().map(clean).collect();
-    }
-    let mut cut = String::with_capacity(MAX_REASON_BYTES);
-    for char in text.chars().map(clean) {
-        if cut.len() + char.len_utf8() > MAX_REASON_BYTES - 3 {
-            break;
-        }
-        cut.push(char);
-    }
-    cut + "..."
 }

@@ -1,8 +1,14 @@
 //! What a policy is loaded from, and what can be wrong with it.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
+
+use crate::file::{self, FileFault};
+
+/// A policy and its data are the deployment's own; the bound keeps a mistaken path from filling the memory.
+pub(super) const MAX_BYTES: usize = 64 << 20;
 
 /// Everything that a policy is made of, as text.
 #[derive(Clone, Debug, Default)]
@@ -18,6 +24,8 @@ pub struct PolicySource {
     pub reason: Option<String>,
     /// Built-ins that may be used although their cost is not linear in their input.
     pub danger_builtins: Vec<String>,
+    /// Where the configuration names the decisions and the built-ins, by their keys, for messages.
+    pub places: BTreeMap<&'static str, String>,
 }
 
 /// One file's text.
@@ -38,12 +46,8 @@ pub struct Place {
 /// Why a policy does not load.
 #[derive(Debug, thiserror::Error)]
 pub enum PolicyError {
-    #[error("{path}: the policy file cannot be read by the user of this process", path = .path.display())]
-    Unreadable {
-        path: PathBuf,
-        #[source]
-        source: io::Error,
-    },
+    #[error(transparent)]
+    File(#[from] FileFault),
     #[error("no policy module is given; list at least one in `policy.modules`")]
     NoModule,
     #[error("{place}: {message}")]
@@ -52,22 +56,24 @@ pub enum PolicyError {
     TooDeep { place: Place, what: &'static str },
     #[error("{place}: `{name}` {refusal}")]
     Builtin { place: Place, name: String, refusal: Refusal },
-    #[error("policy.danger_builtins: `{name}` {refusal}")]
-    DangerBuiltin { name: String, refusal: Refusal },
+    #[error("{at}: `{name}` {refusal}")]
+    DangerBuiltin { at: String, name: String, refusal: Refusal },
     #[error("{place}: `{name}` is called with more than 8 arguments; pass an object instead")]
     TooManyArguments { place: Place, name: String },
     #[error("{place}: the default of `{name}` is no constant; move the expression into a rule")]
     DefaultNotConstant { place: Place, name: String },
+    #[error("{place}: `{name}` has a default already, at {first}; a rule has one")]
+    DefaultTwice { place: Place, name: String, first: Place },
     #[error("{place}: `{}` is recursive ({}); a policy may not call itself", .cycle.first().map_or("", String::as_str), .cycle.join(" -> "))]
     Recursive { place: Place, cycle: Vec<String> },
     #[error("{place}: `{name}` starts a chain of more than {limit} rules that call each other; shorten it")]
     ChainTooLong { place: Place, name: String, limit: usize },
-    #[error("policy.{key}: `{reference}` is not one ground reference; write it as `data.package.rule`")]
-    NotGround { key: &'static str, reference: String },
-    #[error("policy.{key}: no module defines `{reference}`{}", near(.nearest))]
-    Undefined { key: &'static str, reference: String, nearest: Option<String> },
-    #[error("policy.{key}: `{reference}` is a function; a decision takes no arguments")]
-    Function { key: &'static str, reference: String },
+    #[error("{at}: `{reference}` is not one ground reference; write it as `data.package.rule`")]
+    NotGround { at: String, reference: String },
+    #[error("{at}: no module defines `{reference}`{}", near(.nearest))]
+    Undefined { at: String, reference: String, nearest: Option<String> },
+    #[error("{at}: `{reference}` is a function; a decision takes no arguments")]
+    Function { at: String, reference: String },
     #[error("{place}: {message}")]
     Data { place: Place, message: String },
     #[error("{second}: `{path}` is already in {first}; a data document may not replace another's value", first = .first.display(), second = .second.display())]
@@ -101,9 +107,8 @@ pub enum Refusal {
 
 impl Text {
     /// Reads a file.
-    pub fn read(path: &Path) -> Result<Self, PolicyError> {
-        let unreadable = |source| PolicyError::Unreadable { path: path.to_owned(), source };
-        Ok(Self { path: path.to_owned(), text: std::fs::read_to_string(path).map_err(unreadable)? })
+    pub fn read(path: &Path) -> Result<Self, FileFault> {
+        Ok(Self { path: path.to_owned(), text: file::read_text(path, MAX_BYTES as u64)? })
     }
 }
 
@@ -112,7 +117,7 @@ impl PolicySource {
     pub fn read(modules: &[PathBuf], data: &[PathBuf], execute: String) -> Result<Self, Vec<PolicyError>> {
         let mut errors = Vec::new();
         let mut texts = |paths: &[PathBuf]| -> Vec<Text> {
-            let read = |path: &PathBuf| Text::read(path).map_err(|error| errors.push(error)).ok();
+            let read = |path: &PathBuf| Text::read(path).map_err(|fault| errors.push(fault.into())).ok();
             paths.iter().filter_map(read).collect()
         };
         let (modules, data) = (texts(modules), texts(data));
@@ -120,6 +125,11 @@ impl PolicySource {
             true => Ok(Self { modules, data, execute, ..Self::default() }),
             false => Err(errors),
         }
+    }
+
+    /// Where a key of the configuration stands, and where nobody said, the key alone.
+    pub(super) fn at(&self, key: &'static str) -> String {
+        self.places.get(key).cloned().unwrap_or_else(|| format!("policy.{key}"))
     }
 }
 

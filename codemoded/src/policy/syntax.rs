@@ -24,6 +24,7 @@ pub(super) struct Definition {
     pub path: DataPath,
     pub is_function: bool,
     pub place: Place,
+    pub is_default: bool,
     /// It is a default whose value is no constant.
     pub computed_default: bool,
     /// The register machine takes it for something else: it drops the default of a function, and joins the sets of
@@ -43,7 +44,8 @@ pub(super) fn definitions(file: &Path, module: &Module) -> Vec<Definition> {
         };
         let mut path = package.clone();
         path.extend(static_prefix(refr));
-        Definition { path, is_function, place: Place::at(file, rule.span().line), computed_default, is_misread }
+        let (place, is_default) = (Place::at(file, rule.span().line), matches!(rule.as_ref(), Rule::Default { .. }));
+        Definition { path, is_function, place, is_default, computed_default, is_misread }
     };
     module.policy.iter().map(define).collect()
 }

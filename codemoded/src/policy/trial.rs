@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use regorus::Value;
 
 use super::compile::{Definitions, engine, located};
-use super::load::{check_calls, collect, on_big_stack, parse, prepare};
+use super::load::{check_calls, collect, on_big_stack, parse, prepare, repeated_defaults};
 use super::rego::{Blueprint, Decisions, Evaluator, MachineKind};
 use super::source::{Place, PolicyError, PolicySource, Text};
 use super::syntax::{self, Definition};
@@ -63,9 +63,9 @@ impl Trial {
                 rules.push(Named { name, place: definition.place.clone(), is_test });
             }
         }
+        let mut errors = repeated_defaults(&all);
         let definitions: Definitions =
             all.into_iter().map(|definition| (definition.path.clone(), definition)).collect();
-        let mut errors = Vec::new();
         let texts: Vec<Text> = modules
             .iter()
             .map(|parsed| check_calls(parsed, &definitions, &source.danger_builtins, &mut errors))

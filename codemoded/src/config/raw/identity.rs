@@ -7,7 +7,7 @@ use http::HeaderName;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 
-use super::{List, choice, parsed, subject};
+use super::{List, choice, header, subject};
 use crate::config::quantity::Period;
 use crate::identity::SubjectId;
 use crate::identity::jwt::KeysUrl;
@@ -44,9 +44,9 @@ pub(in crate::config) struct StaticIdentity {
 pub(in crate::config) struct ProxyIdentity {
     #[serde(rename = "mode")]
     _mode: IgnoredAny,
-    #[serde(deserialize_with = "parsed")]
+    #[serde(deserialize_with = "header")]
     pub(in crate::config) header: Option<HeaderName>,
-    #[serde(deserialize_with = "parsed")]
+    #[serde(deserialize_with = "header")]
     pub(in crate::config) groups_header: Option<HeaderName>,
     pub(in crate::config) peers: List<PeerRule>,
     pub(in crate::config) shared_secret_file: Option<String>,

@@ -1,14 +1,13 @@
 //! Where the issuer's keys come from: a file, or an address of the issuer's.
 
 use std::fmt;
-use std::fs::File;
-use std::io::{self, Read};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use http::Uri;
 use serde::Deserialize;
 
+use crate::file::{self, FileFault};
 use crate::outgoing;
 
 /// From the first packet to the last.
@@ -35,10 +34,8 @@ pub struct InvalidUrl(String);
 /// Why the keys could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadFault {
-    #[error("cannot read `{}`", path.display())]
-    File { path: PathBuf, source: io::Error },
-    #[error("more than {MAX_BYTES} bytes")]
-    TooLarge,
+    #[error(transparent)]
+    File(#[from] FileFault),
     #[error("cannot fetch `{url}`")]
     Fetch { url: KeysUrl, source: Box<ureq::Error> },
     #[error("`{url}` was answered with status {status}")]
@@ -63,12 +60,7 @@ impl Source {
 
     pub(super) fn read(&self) -> Result<Vec<u8>, ReadFault> {
         match &self.at {
-            KeysAt::File(path) => {
-                let mut text = Vec::new();
-                let read = File::open(path).and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut text));
-                read.map_err(|source| ReadFault::File { path: path.clone(), source })?;
-                if text.len() as u64 > MAX_BYTES { Err(ReadFault::TooLarge) } else { Ok(text) }
-            }
+            KeysAt::File(path) => Ok(file::read(path, MAX_BYTES)?),
             KeysAt::Url(url) => self.fetch(url),
         }
     }

@@ -1,9 +1,6 @@
 //! The file of tokens: TOML, one line a token, as `codemoded token new` prints it.
 
 use std::collections::HashMap;
-use std::fmt;
-use std::fs::File;
-use std::io::{self, Read};
 use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -12,38 +9,30 @@ use std::sync::Arc;
 use toml_edit::{Document, Item, Key, TableLike};
 
 use super::{Entry, Expiry, Table};
+use crate::file::{self, FileFault};
 use crate::identity::{InvalidSubject, Subject, SubjectId};
+use crate::position::Position;
 use crate::value::Value;
 
 const MAX_BYTES: u64 = 16 << 20;
 
 /// Tells whether a file is still the one that was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Stamp {
-    inode: u64,
-    bytes: u64,
-    changed: (i64, i64),
+pub(super) enum Stamp {
+    Absent,
+    Present { inode: u64, bytes: u64, changed: (i64, i64) },
 }
 
 /// Why a file of tokens cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TokenFileError {
-    #[error("cannot read `{}`", path.display())]
-    Unreadable { path: PathBuf, source: io::Error },
-    #[error("`{}` holds more than {MAX_BYTES} bytes", .0.display())]
-    TooLarge(PathBuf),
+    #[error(transparent)]
+    File(#[from] FileFault),
     /// What the parser says would quote the file, and whoever pastes a token into it has its secret there.
     #[error("{}:{at}: no line of a token; put there what `codemoded token new` prints for the file", path.display())]
-    Syntax { path: PathBuf, at: Place },
+    Syntax { path: PathBuf, at: Position },
     #[error("{}:{at}", path.display())]
-    Token { path: PathBuf, at: Place, source: TokenFault },
-}
-
-/// A line and a column in characters, from 1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
-    line: usize,
-    column: usize,
+    Token { path: PathBuf, at: Position, source: TokenFault },
 }
 
 /// What is wrong with one token's line.
@@ -66,21 +55,18 @@ pub enum TokenFault {
 }
 
 impl Stamp {
-    /// Nothing where there is no such file.
-    pub(super) fn of(path: &Path) -> Option<Self> {
-        let found = path.metadata().ok()?;
-        Some(Self { inode: found.ino(), bytes: found.len(), changed: (found.ctime(), found.ctime_nsec()) })
+    pub(super) fn of(path: &Path) -> Self {
+        path.metadata().map_or(Self::Absent, |found| Self::Present {
+            inode: found.ino(),
+            bytes: found.len(),
+            changed: (found.ctime(), found.ctime_nsec()),
+        })
     }
 }
 
 pub(super) fn read(path: &Path) -> Result<Table, TokenFileError> {
-    let unreadable = |source| TokenFileError::Unreadable { path: path.to_owned(), source };
-    let mut text = String::new();
-    File::open(path).and_then(|file| file.take(MAX_BYTES + 1).read_to_string(&mut text)).map_err(unreadable)?;
-    if text.len() as u64 > MAX_BYTES {
-        return Err(TokenFileError::TooLarge(path.to_owned()));
-    }
-    let at = |span: Option<Range<usize>>| Place::of(&text, span.map_or(0, |span| span.start));
+    let text = file::read_text(path, MAX_BYTES)?;
+    let at = |span: Option<Range<usize>>| Position::of(&text, span.map_or(0, |span| span.start));
     let document = Document::parse(text.as_str())
         .map_err(|error| TokenFileError::Syntax { path: path.to_owned(), at: at(error.span()) })?;
     let mut table = HashMap::new();
@@ -92,20 +78,6 @@ pub(super) fn read(path: &Path) -> Result<Table, TokenFileError> {
         table.insert(id.to_owned(), entry);
     }
     Ok(table)
-}
-
-impl Place {
-    fn of(text: &str, byte: usize) -> Self {
-        let before = text.get(..byte).unwrap_or(text);
-        let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
-        Self { line: before.matches('\n').count() + 1, column }
-    }
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.line, self.column)
-    }
 }
 
 fn entry(item: &Item) -> Result<Entry, TokenFault> {

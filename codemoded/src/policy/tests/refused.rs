@@ -228,13 +228,7 @@ fn data_documents() {
 fn no_module_and_no_file() {
     assert_eq!(errors(&PolicySource::default()), ["no policy module is given; list at least one in `policy.modules`"]);
     let unread = PolicySource::read(&["/nowhere/a.rego".into()], &["/nowhere/b.json".into()], "data.p.allow".into());
-    assert_eq!(
-        texts(&unread.unwrap_err()),
-        [
-            "/nowhere/a.rego: the policy file cannot be read by the user of this process",
-            "/nowhere/b.json: the policy file cannot be read by the user of this process",
-        ]
-    );
+    assert_eq!(texts(&unread.unwrap_err()), ["no file at `/nowhere/a.rego`", "no file at `/nowhere/b.json`",]);
 }
 
 #[test]
@@ -243,4 +237,18 @@ fn faults_of_one_load_come_together() {
     faulty.execute = "data.p.x".into();
     faulty.data = vec![Text { path: "a.json".into(), text: "1".into() }];
     assert_eq!(errors(&faulty).len(), 5);
+}
+
+#[test]
+fn a_second_default_in_whichever_file() {
+    let mut two = source("default allow := true");
+    let text = "package p\n\n\ndefault allow := false\n".into();
+    two.modules.push(Text { path: "other.rego".into(), text });
+    let told = "other.rego:4: `data.p.allow` has a default already, at authz.rego:2; a rule has one";
+    assert_eq!(errors(&two), [told]);
+    check(
+        "default allow := false\ndefault allow := false",
+        "authz.rego:3: `data.p.allow` has a default already, at authz.rego:2; a rule has one",
+    );
+    assert_eq!(decide("default allow := false\nallow if b\ndefault b := true", "{}"), Decision::Allow);
 }
