@@ -3,11 +3,12 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::harness::{faulty_example, library, run};
+use crate::harness::{executable, faulty_example, library, not_run, run};
 
 #[track_caller]
 fn inspect(library: &Path, options: &[&str]) -> (i32, String, String) {
@@ -117,4 +118,27 @@ fn a_library_that_others_could_have_written_is_shown_and_the_mend_is_told() {
     assert_eq!(code, 0, "{errors}");
     let mend = format!("mend it with `chmod go-w {}`", copy.display());
     assert!(printed.contains("not loadable") && printed.contains(&mend), "{printed}");
+}
+
+/// The table of groups lists only the members that a group has beside those whose first group it is.
+#[test]
+fn a_group_that_is_somebody_else_s_first_is_not_private() {
+    if !rustix::process::geteuid().is_root() {
+        return not_run("a_group_that_is_somebody_else_s_first_is_not_private", "needs root");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let copy: PathBuf = folder.path().join("lib.so");
+    fs::copy(library("codemode_records"), &copy).unwrap();
+    fs::set_permissions(&copy, fs::Permissions::from_mode(0o664)).unwrap();
+    fs::write(folder.path().join("group"), "root:x:0:\n").unwrap();
+    for (users, loadable) in [("root:x:0:0::/:\n", true), ("root:x:0:0::/:\nann:x:1001:0::/:\n", false)] {
+        fs::write(folder.path().join("passwd"), users).unwrap();
+        let mounts = "for table in group passwd; do mount --bind \"$0/$table\" /etc/$table; done; exec \"$@\"";
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "bash", "-ec", mounts]).arg(folder.path());
+        let done = command.args([executable(), "plugin", "inspect"]).arg(&copy).output().unwrap();
+        let printed = String::from_utf8(done.stdout).unwrap();
+        assert!(done.status.success(), "{:?}", done.stderr);
+        assert_eq!(!printed.contains("not loadable"), loadable, "{users}{printed}");
+    }
 }

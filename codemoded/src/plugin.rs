@@ -21,7 +21,7 @@ pub use stdout::take_stdout;
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Weak, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use fault::Refusal;
-use image::{Content, Image};
+use image::Image;
 
 /// The executable that this process runs, for the child processes that are this executable again. It stays right when
 /// the file is replaced.
@@ -84,9 +84,9 @@ impl Plugins {
     }
 
     /// The same beside instances that run: one that would be made of the same once more goes on instead, with what it
-    /// holds open and in memory.
+    /// holds open and in memory. Meanwhile they may end: trying takes long, and a daemon that stops does not wait for it.
     pub fn start_beside(
-        running: &[Arc<Instance>],
+        running: &[Weak<Instance>],
         specs: &[PluginSpec],
         max_handlers: usize,
         executable: &Path,
@@ -99,7 +99,11 @@ impl Plugins {
         let tried = each_on_a_thread(specs.clone(), |spec| try_out(spec, running, max_handlers, executable))?;
         let trials = specs.into_iter().zip(tried).collect();
         let created = each_on_a_thread(trials, |(spec, trial)| match trial {
-            Trial::Runs(instance, offers) => Ok((instance, offers)),
+            Trial::Runs(instance, offers) => {
+                let instance =
+                    instance.upgrade().ok_or_else(|| Reason::NotStarted("it has ended meanwhile".to_owned()));
+                instance.map(|instance| (instance, offers)).map_err(|reason| vec![spec.fault(reason.into())])
+            }
             Trial::New(tried) => create(spec, tried, max_handlers),
         })?;
         let (instances, offers) = created.into_iter().unzip();
@@ -125,7 +129,7 @@ impl Plugins {
 
 /// How many copies of libraries this process holds, each of another content.
 pub fn copies_held() -> usize {
-    library::held()
+    library::copies_held()
 }
 
 /// What a library said in its trial.
@@ -142,7 +146,7 @@ pub fn examine(spec: &PluginSpec, executable: &Path) -> Result<Examined, Vec<Plu
     let descriptor = match try_out(spec, &[], 1, executable)? {
         Trial::New(tried) => tried.descriptor,
         Trial::Runs(instance, offers) => {
-            let version = instance.version().to_owned();
+            let version = instance.upgrade().map(|instance| instance.version().to_owned()).unwrap_or_default();
             return Ok(Examined { version, abi: ABI, capabilities: offers.len() });
         }
     };
@@ -154,7 +158,7 @@ pub fn examine(spec: &PluginSpec, executable: &Path) -> Result<Examined, Vec<Plu
 enum Trial {
     New(Tried),
     /// The instance runs already, and offers this.
-    Runs(Arc<Instance>, Vec<CapabilityDescriptor>),
+    Runs(Weak<Instance>, Vec<CapabilityDescriptor>),
 }
 
 /// A library that passed its trial, and what it said.
@@ -166,22 +170,23 @@ struct Tried {
 
 fn try_out(
     spec: &PluginSpec,
-    running: &[Arc<Instance>],
+    running: &[Weak<Instance>],
     max_handlers: usize,
     executable: &Path,
 ) -> Result<Trial, Vec<PluginFault>> {
-    let image = Content::read(&spec.library)
-        .and_then(|content| library::image(&content))
-        .map_err(|reason| vec![spec.fault(reason.into())])?;
+    let image = Image::of(&spec.library).map(library::known).map_err(|reason| vec![spec.fault(reason.into())])?;
     let try_it = |what| {
         let tried = probe::run(executable, &image, what, &spec.settings, &spec.host());
         tried.map_err(|refusals| refusals.into_iter().map(|refusal| spec.fault(refusal)).collect::<Vec<_>>())
     };
     let made_of = spec.ingredients(&image, max_handlers);
-    if let Some(instance) = running.iter().find(|instance| *instance.made_of() == made_of) {
+    let is_same =
+        |instance: &&Weak<Instance>| instance.upgrade().is_some_and(|instance| *instance.made_of() == made_of);
+    if let Some(instance) = running.iter().find(is_same) {
         // A second start, of what may be there only once, would be of no use.
-        if let Some(offers) = instance.offers_again(try_it(probe::Extent::Description)?) {
-            return Ok(Trial::Runs(Arc::clone(instance), offers));
+        let descriptor = try_it(probe::Extent::Description)?;
+        if let Some(offers) = instance.upgrade().and_then(|instance| instance.offers_again(descriptor)) {
+            return Ok(Trial::Runs(Weak::clone(instance), offers));
         }
     }
     let descriptor = try_it(probe::Extent::Start)?;
@@ -225,16 +230,21 @@ impl PluginSpec {
     /// What an instance of this specification is made of: the library's bytes, and all that its start is told.
     fn ingredients(&self, image: &Image, max_handlers: usize) -> Ingredients {
         let mut made_of = Sha256::new();
-        made_of.update(image.digest());
-        made_of.update(self.library.as_os_str().as_encoded_bytes());
-        for text in [self.name.clone(), self.folder.display().to_string(), max_handlers.to_string()] {
-            // No name, path or number has a line break, so no two lists of them look alike.
-            made_of.update(b"\n");
-            made_of.update(text);
-        }
-        made_of.update(b"\n");
         let settings: image::Digest = Sha256::digest(self.settings.to_string()).into();
+        let path = |path: &Path| path.as_os_str().as_encoded_bytes().to_vec();
+        let parts = [
+            path(&self.library),
+            self.name.clone().into_bytes(),
+            path(&self.folder),
+            max_handlers.to_le_bytes().into(),
+        ];
+        made_of.update(image.digest());
         made_of.update(settings);
+        for part in parts {
+            // A path may hold any byte, so only its length tells where it ends.
+            made_of.update(part.len().to_le_bytes());
+            made_of.update(part);
+        }
         Ingredients { library: *image.digest(), settings, all: made_of.finalize().into() }
     }
 

@@ -11,10 +11,11 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{MemfdFlags, Mode, OFlags, SealFlags};
+use rustix::fs::{MemfdFlags, Mode, OFlags};
 use sha2::{Digest as _, Sha256};
 
 use super::fault::{Exposure, Reason};
+use crate::sealed;
 
 /// The SHA-256 of a library's bytes.
 pub(super) type Digest = [u8; 32];
@@ -22,47 +23,13 @@ pub(super) type Digest = [u8; 32];
 /// The most bytes of a library; real ones have some tens of millions.
 pub(super) const MAX_BYTES: u64 = 1 << 30;
 
+/// How much of it is read at a time.
+const PIECE_BYTES: usize = 64 << 10;
+
 #[derive(Debug)]
 pub(super) struct Image {
     digest: Digest,
     memory: OwnedFd,
-}
-
-/// A library's bytes, read from a file that only root and the daemon's user could have written.
-#[derive(Debug)]
-pub(super) struct Content {
-    bytes: Vec<u8>,
-    pub(super) digest: Digest,
-}
-
-impl Content {
-    pub(super) fn read(path: &Path) -> Result<Self, Reason> {
-        let (content, exposed) = Self::read_of_anyone(path)?;
-        exposed.map_or(Ok(content), |exposed| Err(Reason::Exposed(exposed)))
-    }
-
-    /// The same of a file that is only looked at, and who else could have written it.
-    pub(super) fn read_of_anyone(path: &Path) -> Result<(Self, Option<Exposure>), Reason> {
-        let unreadable = |error: io::Error| match error.kind() {
-            io::ErrorKind::NotFound => Reason::Missing,
-            _ => Reason::Unreadable(error.to_string()),
-        };
-        // Without O_NONBLOCK a named pipe would be waited for.
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
-        let mut file = File::from(rustix::fs::open(path, flags, Mode::empty()).map_err(|e| unreadable(e.into()))?);
-        let metadata = file.metadata().map_err(unreadable)?;
-        if !metadata.is_file() {
-            return Err(Reason::NoFile);
-        }
-        if metadata.len() > MAX_BYTES {
-            return Err(Reason::TooLarge(metadata.len()));
-        }
-        let exposed = exposure(path, &metadata).map_err(unreadable)?;
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes).map_err(unreadable)?;
-        let digest = Sha256::digest(&bytes).into();
-        Ok((Self { bytes, digest }, exposed))
-    }
 }
 
 /// Who but root and the daemon's user could have written a file.
@@ -85,17 +52,45 @@ fn exposure(path: &Path, metadata: &Metadata) -> io::Result<Option<Exposure>> {
 }
 
 impl Image {
-    /// Copies and seals.
-    pub(super) fn seal(content: &Content) -> Result<Self, Reason> {
-        let copy = || -> io::Result<OwnedFd> {
-            let mut file = File::from(executable_memory()?);
-            file.write_all(&content.bytes)?;
-            let seals = SealFlags::WRITE | SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
-            rustix::fs::fcntl_add_seals(&file, seals)?;
-            Ok(file.into())
+    /// The copy of a file that only root and the daemon's user could have written.
+    pub(super) fn of(path: &Path) -> Result<Self, Reason> {
+        let (image, exposed) = Self::of_anyones(path)?;
+        exposed.map_or(Ok(image), |exposed| Err(Reason::Exposed(exposed)))
+    }
+
+    /// The same of a file that is only looked at, and who else could have written it.
+    pub(super) fn of_anyones(path: &Path) -> Result<(Self, Option<Exposure>), Reason> {
+        let unreadable = |error: io::Error| match error.kind() {
+            io::ErrorKind::NotFound => Reason::Missing,
+            _ => Reason::Unreadable(error.to_string()),
         };
-        let memory = copy().map_err(|error| Reason::NoCopy(error.to_string()))?;
-        Ok(Self { digest: content.digest, memory })
+        // Without O_NONBLOCK a named pipe would be waited for.
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        let file = File::from(rustix::fs::open(path, flags, Mode::empty()).map_err(|e| unreadable(e.into()))?);
+        let metadata = file.metadata().map_err(unreadable)?;
+        if !metadata.is_file() {
+            return Err(Reason::NoFile);
+        }
+        if metadata.len() > MAX_BYTES {
+            return Err(Reason::TooLarge(metadata.len()));
+        }
+        let exposed = exposure(path, &metadata).map_err(unreadable)?;
+        Ok((Self::copy(file.take(MAX_BYTES), unreadable)?, exposed))
+    }
+
+    /// Copies and seals. What is hashed is what was copied, whatever becomes of the file meanwhile.
+    fn copy(mut from: impl Read, unreadable: impl Fn(io::Error) -> Reason) -> Result<Self, Reason> {
+        let uncopied = |error: io::Error| Reason::NoCopy(error.to_string());
+        let mut memory = File::from(executable_memory().map_err(uncopied)?);
+        let mut hash = Sha256::new();
+        let mut piece = vec![0; PIECE_BYTES];
+        loop {
+            let length = from.read(&mut piece).map_err(&unreadable)?;
+            let Some(read) = piece.get(..length).filter(|read| !read.is_empty()) else { break };
+            hash.update(read);
+            memory.write_all(read).map_err(uncopied)?;
+        }
+        Ok(Self { digest: hash.finalize().into(), memory: sealed::seal(memory).map_err(uncopied)? })
     }
 
     /// A sealed file that a parent process handed over.
@@ -128,7 +123,7 @@ fn executable_memory() -> io::Result<OwnedFd> {
     }
 }
 
-/// The daemon's user, and the group that is nobody else's.
+/// The daemon's user, and the group that is nobody else's as far as this machine's tables say.
 struct User {
     id: u32,
     private_group: Option<u32>,
@@ -139,8 +134,12 @@ impl User {
         let id = rustix::process::geteuid().as_raw();
         let group = rustix::process::getegid().as_raw();
         // Where each user has a group of the same number, files are group-writable by default.
-        let private =
-            group == id && fs::read_to_string("/etc/group").is_ok_and(|groups| has_no_members(&groups, group));
+        let is_private = || {
+            let table = fs::read_to_string;
+            table("/etc/group").is_ok_and(|groups| has_no_members(&groups, group))
+                && table("/etc/passwd").is_ok_and(|users| is_first_of_no_other(&users, group, id))
+        };
+        let private = group == id && is_private();
         Self { id, private_group: private.then_some(group) }
     }
 
@@ -173,6 +172,15 @@ impl User {
     }
 }
 
+/// Whether `/etc/passwd` gives the group to no user but this one as the first; such a user is in no list of members.
+fn is_first_of_no_other(users: &str, group: u32, user: u32) -> bool {
+    users.lines().all(|line| {
+        let mut fields = line.split(':').skip(2).map(str::parse::<u32>);
+        let (id, first) = (fields.next(), fields.next());
+        first != Some(Ok(group)) || id == Some(Ok(user))
+    })
+}
+
 /// Whether `/etc/group` lists the group and nobody in it.
 fn has_no_members(groups: &str, group: u32) -> bool {
     groups.lines().any(|line| {
@@ -203,12 +211,13 @@ mod tests {
 
     #[test]
     fn a_copy_cannot_be_changed_by_anyone() {
-        let bytes = b"a library".to_vec();
-        let image = Image::seal(&Content { digest: Digest::default(), bytes }).unwrap();
+        let bytes: Vec<u8> = (0..=u8::MAX).cycle().take(2 * PIECE_BYTES + 1).collect();
+        let image = Image::copy(&*bytes, |error| Reason::Unreadable(error.to_string())).unwrap();
+        assert_eq!(*image.digest(), Digest::from(Sha256::digest(&bytes)));
         let mut file = File::options().write(true).open(image.path()).unwrap();
         assert_eq!(file.write(b"x").unwrap_err().kind(), io::ErrorKind::PermissionDenied);
         assert_eq!(file.set_len(0).unwrap_err().kind(), io::ErrorKind::PermissionDenied);
-        assert_eq!(fs::read(image.path()).unwrap(), b"a library");
+        assert_eq!(fs::read(image.path()).unwrap(), bytes);
     }
 
     #[test]
@@ -223,5 +232,10 @@ mod tests {
         assert!(has_no_members(groups, 1000));
         assert!(!has_no_members(groups, 1001));
         assert!(!has_no_members(groups, 1002));
+        let users =
+            "root:x:0:0::/:\nann:x:1000:1000::/:\nann2:x:1000:1000::/:\nbob:x:1001:1001::/:\ncat:x:1002:1001::/:\n";
+        assert!(is_first_of_no_other(users, 1000, 1000));
+        assert!(!is_first_of_no_other(users, 1001, 1001));
+        assert!(is_first_of_no_other(users, 1003, 1003));
     }
 }

@@ -1,6 +1,5 @@
 //! What a library says of itself, learnt without trusting it and without starting it.
 
-use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -9,14 +8,15 @@ use codemode_plugin_api::descriptor::{CallKind, CapabilityDescriptor, Descriptor
 use serde::Serialize;
 use serde_json::Value;
 
-use super::image::{Content, Image};
+use super::image::Image;
 use super::{Exposure, Reason, probe};
 use crate::capability::catalog::{Catalog, CatalogFault, Description, Registration};
+use crate::origin::Hash;
 
 /// A library, looked at from outside.
 #[derive(Debug, Serialize)]
 pub struct Inspection {
-    pub sha256: String,
+    pub sha256: Hash,
     pub abi: u32,
     /// The package that it was built from.
     pub package: String,
@@ -54,18 +54,13 @@ impl Inspection {
     /// # Errors
     /// Why it says nothing of itself.
     pub fn of(path: &Path, executable: &Path) -> Result<Self, Vec<Reason>> {
-        let (content, exposed) = Content::read_of_anyone(path).map_err(|reason| vec![reason])?;
-        let image = Image::seal(&content).map_err(|reason| vec![reason])?;
+        let (image, exposed) = Image::of_anyones(path).map_err(|reason| vec![reason])?;
         let descriptor = probe::inspect(executable, &image)
             .map_err(|refusals| refusals.into_iter().map(|refusal| refusal.reason).collect::<Vec<_>>())?;
-        let sha256 = content.digest.iter().fold(String::new(), |mut text, byte| {
-            let _ = write!(text, "{byte:02x}");
-            text
-        });
-        Ok(Self::assemble(path, descriptor, sha256, exposed))
+        Ok(Self::assemble(path, descriptor, Hash(*image.digest()), exposed))
     }
 
-    fn assemble(path: &Path, descriptor: Descriptor, sha256: String, exposed: Option<Exposure>) -> Self {
+    fn assemble(path: &Path, descriptor: Descriptor, sha256: Hash, exposed: Option<Exposure>) -> Self {
         let (plugin, library): (Arc<str>, Arc<str>) = (descriptor.name.as_str().into(), path.to_string_lossy().into());
         let register = |offer: &CapabilityDescriptor| Registration::new(&plugin, &library, offer.clone());
         let built = Catalog::build(descriptor.capabilities.iter().map(register).collect(), &[]);

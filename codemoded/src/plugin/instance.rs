@@ -2,7 +2,7 @@
 //!
 //! A call takes one hop: from the caller's task to a thread that may block, and back; a handler that waits without
 //! blocking goes on on the library's own runtime.
-//! Who stops waiting, by cancelling, by the deadline or by dropping the future, tells the library so and leaves: the
+//! Who stops waiting, by the deadline or by dropping the future, tells the library so and leaves: the
 //! handler keeps its slot until it really ends.
 
 #![expect(unsafe_code, reason = "an instance is called through functions whose promises the compiler cannot see")]
@@ -66,7 +66,6 @@ pub struct CallRequest<'a> {
     /// The JSON text of an object.
     pub arguments: &'a str,
     pub deadline: Instant,
-    pub cancel: CancellationToken,
     /// The call's place in a trace.
     pub traceparent: Option<&'a str>,
 }
@@ -74,9 +73,6 @@ pub struct CallRequest<'a> {
 impl CallRequest<'_> {
     /// Why nobody waits for the answer any longer.
     fn given_up(&self) -> Option<CallError> {
-        if self.cancel.is_cancelled() {
-            return Some(CallError::Cancelled);
-        }
         (Instant::now() >= self.deadline).then_some(CallError::TimedOut)
     }
 }
@@ -165,8 +161,8 @@ impl Instance {
         self.slots.in_flight()
     }
 
-    /// Calls a capability and gives the JSON text of its result, unchecked.
-    pub async fn call(&self, request: CallRequest<'_>) -> Result<Vec<u8>, CallError> {
+    /// Calls a capability and gives the JSON text of its result, unchecked. Tells when the call has reached its handler.
+    pub async fn call(&self, request: CallRequest<'_>, reached: impl FnOnce()) -> Result<Vec<u8>, CallError> {
         let route = self.routes.get(request.capability).ok_or_else(|| {
             CallError::Malformed(format!("instance `{}` has no capability `{}`", self.name, request.capability))
         })?;
@@ -182,6 +178,7 @@ impl Instance {
             CallKind::Async => self.threads.run(move || pending.start(number, &json)),
         };
         begun.map_err(|error| CallError::Private(format!("no thread for the handler: {error}")))?;
+        reached();
         // Alone in the instance, a quick answer is worth waiting for awake; several calls at once are not held up.
         let early = if self.slots.in_flight() == 1 { look(|| answered.try_recv().ok()) } else { None };
         if let Some(outcome) = early {
@@ -198,7 +195,6 @@ impl Instance {
                 // A handler that gives up in time says so in words of its own.
                 outcome.map_err(|error| request.given_up().unwrap_or(error))
             }
-            () = request.cancel.cancelled() => Err(CallError::Cancelled),
             () = tokio::time::sleep_until(request.deadline.into()) => Err(CallError::TimedOut),
         }
     }

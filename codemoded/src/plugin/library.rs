@@ -2,55 +2,56 @@
 
 #![expect(unsafe_code, reason = "loading a library runs its code, and its symbols have the type that is agreed on")]
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::mem;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use abi_stable::library::lib_header_from_path;
+use abi_stable::std_types::RVec;
 use codemode_plugin_api::abi::{ABI, ABI_SYMBOL, Answer, PluginRootRef};
-use codemode_plugin_api::descriptor::Descriptor;
 use codemode_plugin_api::document::{ErrorDocument, ErrorKind};
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 
 use super::fault::Reason;
-use super::image::{Content, Digest, Image};
+use super::image::{Digest, Image};
 
-/// What this process has loaded. The dynamic linker's state belongs to the process, and so does this.
-static LOADED: Mutex<Option<HashMap<Digest, Loaded>>> = Mutex::new(None);
+/// What this process has begun to load. The dynamic linker's state belongs to the process, and so does this. Nothing of
+/// a library runs while this is locked.
+static HELD: Mutex<BTreeMap<Digest, Arc<Held>>> = Mutex::new(BTreeMap::new());
 
-#[derive(Clone)]
-struct Loaded {
+/// A copy that the dynamic linker has seen: also one that fails half way stays in its list, under the copy's path.
+struct Held {
     image: Arc<Image>,
-    root: PluginRootRef,
+    /// Locked while the library is loaded, which may take for ever.
+    root: Mutex<Option<PluginRootRef>>,
 }
 
-/// The copy that was loaded for the same content, or a new one.
-pub(super) fn image(content: &Content) -> Result<Arc<Image>, Reason> {
-    let loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
-    let known = loaded.as_ref().and_then(|loaded| loaded.get(&content.digest)).map(|known| Arc::clone(&known.image));
-    drop(loaded);
-    known.map_or_else(|| Image::seal(content).map(Arc::new), Ok)
+/// The copy that is held of the same content, or this one.
+pub(super) fn known(image: Image) -> Arc<Image> {
+    let known = held().get(image.digest()).map(|known| Arc::clone(&known.image));
+    known.unwrap_or_else(|| Arc::new(image))
 }
 
-/// How many libraries are loaded.
-pub(super) fn held() -> usize {
-    LOADED.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map_or(0, HashMap::len)
+/// How many copies of libraries are held.
+pub(super) fn copies_held() -> usize {
+    held().len()
 }
 
 /// Loads a library once for its content, and keeps it and its copy for ever.
 pub(super) fn load_for_ever(image: &Arc<Image>) -> Result<PluginRootRef, Reason> {
-    let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
-    let loaded = loaded.get_or_insert_default();
-    if let Some(known) = loaded.get(image.digest()) {
-        return Ok(known.root);
+    let new = || Arc::new(Held { image: Arc::clone(image), root: Mutex::new(None) });
+    let library = Arc::clone(held().entry(*image.digest()).or_insert_with(new));
+    let mut root = library.root.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(root) = *root {
+        return Ok(root);
     }
-    // Kept first: a library that fails half way stays in the linker's list under this path.
-    mem::forget(Arc::clone(image));
-    let root = load(image)?;
-    loaded.insert(*image.digest(), Loaded { image: Arc::clone(image), root });
-    Ok(root)
+    Ok(*root.insert(load(&library.image)?))
+}
+
+fn held() -> MutexGuard<'static, BTreeMap<Digest, Arc<Held>>> {
+    HELD.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Loads a library and checks its ABI.
@@ -68,10 +69,9 @@ pub(super) fn load(image: &Image) -> Result<PluginRootRef, Reason> {
     })
 }
 
-/// What the library says of itself.
-pub(super) fn describe(root: PluginRootRef) -> Result<Descriptor, Reason> {
-    let described = read(root.describe()()).map_err(Reason::not_described)?;
-    serde_json::from_slice(&described).map_err(|error| Reason::NoDescription(error.to_string()))
+/// What the library says of itself: the JSON of a [`Descriptor`](codemode_plugin_api::descriptor::Descriptor), unread.
+pub(super) fn describe(root: PluginRootRef) -> Result<RVec<u8>, Reason> {
+    root.describe()().into_result().map_err(|error| Reason::not_described(read_error(&error)))
 }
 
 /// An answer in this side's own memory.

@@ -1,8 +1,8 @@
 //! Trying a library in a child process: whatever it does there, the daemon goes on.
 //!
 //! The child is this executable again. It gets the sealed copy and the settings over a socket on its standard input,
-//! says before each step what it is about to do, and at the end what the library offers or why it cannot serve. So the
-//! parent knows, however the child ends, what the library was doing.
+//! says before each step what it is about to do, hands on what the library says of itself, and says at the end whether
+//! the library can serve or why it cannot. So the parent knows, however the child ends, what the library was doing.
 //!
 //! A library that is to serve is tried as it will run: in the daemon's environment, with its settings, and started. One
 //! that is only looked at is strange: its child has no environment, confines itself before it loads anything, and does
@@ -80,12 +80,21 @@ struct Trial {
 enum Message {
     /// What it is about to do.
     Phase(Phase),
-    /// The last message.
-    End(End),
+    /// What the library offers, in so many bytes, which follow. They are as the library gave them: to read and to write
+    /// them once more would take longer than all the rest where there are many.
+    Described { bytes: u64 },
+    /// The last message: whether the library can serve, or why it cannot.
+    End(Result<(), Vec<Refusal>>),
 }
 
-/// What the library offers, or why it cannot serve.
-type End = Result<Box<Descriptor>, Vec<Refusal>>;
+/// What a child has said.
+#[derive(Debug)]
+struct Said {
+    /// How far it came.
+    phase: Phase,
+    described: Option<Result<Descriptor, Reason>>,
+    end: Option<Result<(), Vec<Refusal>>>,
+}
 
 /// Tries a library with the settings of one instance, and gives what it says of itself.
 pub(super) fn run(
@@ -110,13 +119,15 @@ fn carry_out(executable: &Path, image: &Image, order: &Order) -> Result<Descript
     let mut child = Reaped(spawn(executable, theirs.into(), order).map_err(no_child)?);
     let order = serde_json::to_vec(order).map_err(|error| no_child(error.into()))?;
     // A child that is already gone has its reason in its exit.
-    let sent = send(&mut socket, image, &order, deadline);
-    let (phase, end) = listen(socket, deadline);
-    match (end, sent) {
-        (Some(end), _) => end.map(|descriptor| *descriptor),
-        (None, _) => match child.exit(deadline).map_err(no_child)? {
-            Some(status) => Err(vec![ended(status, phase).into()]),
-            None => Err(vec![Reason::TimedOut { phase, seconds: TIME.as_secs() }.into()]),
+    drop(send(&mut socket, image, &order, deadline));
+    let said = listen(socket, deadline);
+    match (said.described, said.end) {
+        (Some(Err(reason)), _) => Err(vec![reason.into()]),
+        (_, Some(Err(refusals))) => Err(refusals),
+        (Some(Ok(descriptor)), Some(Ok(()))) => Ok(descriptor),
+        (_, _) => match child.exit(deadline).map_err(no_child)? {
+            Some(status) => Err(vec![ended(status, said.phase).into()]),
+            None => Err(vec![Reason::TimedOut { phase: said.phase, seconds: TIME.as_secs() }.into()]),
         },
     }
 }
@@ -143,24 +154,45 @@ fn send(socket: &mut UnixStream, image: &Image, order: &[u8], deadline: Instant)
     socket.shutdown(Shutdown::Write)
 }
 
-/// Reads until the end, the child's or the deadline's: how far it came, and its last message if it gave one.
-fn listen(socket: UnixStream, deadline: Instant) -> (Phase, Option<End>) {
-    let mut phase = Phase::Enter;
+/// Reads until the end: what the child says is the last, the child's own, or the deadline.
+fn listen(socket: UnixStream, deadline: Instant) -> Said {
+    let mut said = Said { phase: Phase::Enter, described: None, end: None };
     let mut lines = BufReader::new(Until { socket, deadline }.take(MAX_SAID_BYTES));
     let mut line = Vec::new();
     loop {
         line.clear();
         match lines.read_until(b'\n', &mut line) {
             Ok(length) if length > 0 => {}
-            Ok(_) | Err(_) => return (phase, None),
+            Ok(_) | Err(_) => return said,
         }
         match serde_json::from_slice(&line) {
-            Ok(Message::Phase(next)) => phase = next,
-            Ok(Message::End(end)) => return (phase, Some(end)),
+            Ok(Message::Phase(next)) => said.phase = next,
+            Ok(Message::Described { bytes }) => {
+                let Ok(description) = exactly(&mut lines, bytes.min(MAX_SAID_BYTES)) else { return said };
+                // Read while the child goes on.
+                let described = said.described.insert(read_description(&description));
+                if described.is_err() {
+                    return said;
+                }
+            }
+            Ok(Message::End(end)) => {
+                said.end = Some(end);
+                return said;
+            }
             // Half a line: the child was cut off.
-            Err(_) => return (phase, None),
+            Err(_) => return said,
         }
     }
+}
+
+fn exactly(from: &mut impl Read, bytes: u64) -> io::Result<Vec<u8>> {
+    let mut all = Vec::with_capacity(usize::try_from(bytes).map_err(io::Error::other)?);
+    from.take(bytes).read_to_end(&mut all)?;
+    if all.len() as u64 == bytes { Ok(all) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+}
+
+fn read_description<'a, T: Deserialize<'a>>(json: &'a [u8]) -> Result<T, Reason> {
+    serde_json::from_slice(json).map_err(|error| Reason::NoDescription(error.to_string()))
 }
 
 fn ended(status: ExitStatus, phase: Phase) -> Reason {

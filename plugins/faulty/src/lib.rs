@@ -12,6 +12,7 @@ mod recording;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicUsize;
+use std::time::Duration;
 
 use codemode_plugin_api::prelude::*;
 
@@ -30,6 +31,8 @@ struct Settings {
     /// What `faulty.marker` gives, so that a test can tell instances apart.
     #[serde(default)]
     marker: String,
+    /// How long the instance takes to end; then it appends `ended` to the record.
+    end_milliseconds: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
@@ -44,6 +47,8 @@ enum Start {
     Panic,
     /// It does not come back for a minute.
     Hang,
+    /// It takes half a second.
+    Slow,
     /// It aborts the process.
     Crash,
     /// It ends the process as if all were well.
@@ -59,7 +64,11 @@ struct Faulty {
     largest_crowd: AtomicUsize,
     unhealthy: bool,
     marker: String,
+    end: Option<Duration>,
 }
+
+/// How long a slow start takes.
+const SLOW: Duration = Duration::from_millis(500);
 
 impl Plugin for Faulty {
     type Settings = Settings;
@@ -71,6 +80,7 @@ impl Plugin for Faulty {
             Start::Error => return Err(StartError::new("asked to fail")),
             Start::Panic => panic!("asked to panic in start"),
             Start::Hang => hang::until_a_minute_has_passed(),
+            Start::Slow => std::thread::sleep(SLOW),
             Start::Crash => std::process::abort(),
             Start::Exit => std::process::exit(0),
         }
@@ -82,6 +92,7 @@ impl Plugin for Faulty {
             largest_crowd: AtomicUsize::new(0),
             unhealthy: settings.unhealthy,
             marker: settings.marker,
+            end: settings.end_milliseconds.map(Duration::from_millis),
         })
     }
 
@@ -98,6 +109,16 @@ impl Plugin for Faulty {
 
     fn health(&self) -> Result<(), CapabilityError> {
         if self.unhealthy { Err(CapabilityError::private("asked to be unhealthy")) } else { Ok(()) }
+    }
+}
+
+impl Drop for Faulty {
+    fn drop(&mut self) {
+        if let (Some(time), Some(path)) = (self.end, &self.record) {
+            std::thread::sleep(time);
+            // A record that is missing is what a test looks for.
+            let _ = recording::append_line(path, "ended");
+        }
     }
 }
 

@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 use std::fs::OpenOptions;
-use std::io::Write;
+use std::io::{self, Write};
 use std::marker::PhantomData;
+use std::path::Path;
 use std::sync::PoisonError;
 
 use codemode_plugin_api::prelude::*;
@@ -93,8 +94,12 @@ fn append(plugin: &Faulty, call: &Call, capability: &str, arguments: &Json) -> R
     };
     let line =
         Line { capability, arguments, subject: call.subject(), run: call.run(), traceparent: call.traceparent() };
-    let line = serde_json::to_string(&line)? + "\n";
+    let line = serde_json::to_string(&line)?;
     let _one_at_a_time = plugin.recording.lock().unwrap_or_else(PoisonError::into_inner);
-    OpenOptions::new().create(true).append(true).open(path)?.write_all(line.as_bytes())?;
+    append_line(path, &line)?;
     Ok(Recorded { subject: call.subject().to_owned(), run: call.run().to_owned() })
+}
+
+pub(crate) fn append_line(path: &Path, line: &str) -> io::Result<()> {
+    OpenOptions::new().create(true).append(true).open(path)?.write_all(format!("{line}\n").as_bytes())
 }

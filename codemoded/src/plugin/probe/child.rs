@@ -9,13 +9,14 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 
-use abi_stable::std_types::RSlice;
+use abi_stable::std_types::{RSlice, RVec};
 use codemode_plugin_api::abi::{InstanceHandle, PluginRootRef};
-use codemode_plugin_api::descriptor::Descriptor;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags};
 use rustix::process::{Resource, Rlimit, Signal};
+use serde::Deserialize;
+use serde_json::Value;
 
-use super::{CHILD_MARKER, Extent, Message, Order, PROBE, Trial, confinement};
+use super::{CHILD_MARKER, Extent, Message, Order, PROBE, Trial, confinement, read_description};
 use crate::plugin::fault::{Phase, Reason, Refusal};
 use crate::plugin::image::Image;
 use crate::plugin::{library, settings};
@@ -43,37 +44,51 @@ fn serve() -> io::Result<()> {
         Order::Try(trial) => attempt(&mut socket, &image, &trial),
         Order::Inspect => look(&mut socket, &image),
     };
-    tell(&mut socket, &Message::End(end.map(Box::new)))
+    tell(&mut socket, &Message::End(end))
 }
 
-fn look(socket: &mut UnixStream, image: &Image) -> Result<Descriptor, Vec<Refusal>> {
-    let confined = confinement::put_on().map_err(|error| vec![Reason::NotConfined(error.to_string()).into()]);
-    confined.and_then(|()| describe(socket, image)).map(|(_, descriptor)| descriptor)
+fn look(socket: &mut UnixStream, image: &Image) -> Result<(), Vec<Refusal>> {
+    confinement::put_on().map_err(|error| only(Reason::NotConfined(error.to_string())))?;
+    describe(socket, image).map(drop)
 }
 
-/// Loads a library and asks it what it offers.
-fn describe(socket: &mut UnixStream, image: &Image) -> Result<(PluginRootRef, Descriptor), Vec<Refusal>> {
-    let only = |reason: Reason| vec![Refusal::from(reason)];
+/// Loads a library, asks it what it offers, and says so.
+fn describe(socket: &mut UnixStream, image: &Image) -> Result<(PluginRootRef, RVec<u8>), Vec<Refusal>> {
     enter(socket, Phase::Load);
     let root = library::load(image).map_err(only)?;
     enter(socket, Phase::Describe);
-    Ok((root, library::describe(root).map_err(only)?))
+    let description = library::describe(root).map_err(only)?;
+    // A parent that does not listen has killed this process.
+    drop(tell(socket, &Message::Described { bytes: description.len() as u64 }));
+    drop(socket.write_all(&description));
+    Ok((root, description))
 }
 
-fn attempt(socket: &mut UnixStream, image: &Image, trial: &Trial) -> Result<Descriptor, Vec<Refusal>> {
-    let (root, descriptor) = describe(socket, image)?;
+fn attempt(socket: &mut UnixStream, image: &Image, trial: &Trial) -> Result<(), Vec<Refusal>> {
+    /// All of a description that counts here.
+    #[derive(Deserialize)]
+    struct Described {
+        settings: Value,
+    }
+    let (root, description) = describe(socket, image)?;
     if trial.extent == Extent::Description {
-        return Ok(descriptor);
+        return Ok(());
     }
     enter(socket, Phase::Settings);
-    settings::check(&descriptor.settings, &trial.settings)?;
+    let described: Described = read_description(&description).map_err(only)?;
+    drop(description);
+    settings::check(&described.settings, &trial.settings)?;
     enter(socket, Phase::Start);
-    let instance = create(root, trial).map_err(|reason| vec![Refusal::from(reason)])?;
+    let instance = create(root, trial).map_err(only)?;
     enter(socket, Phase::Stop);
     let destroy = root.destroy();
     // SAFETY: the instance was just created by this library, nothing was asked of it, and it is not used again.
     unsafe { destroy(instance) };
-    Ok(descriptor)
+    Ok(())
+}
+
+fn only(reason: Reason) -> Vec<Refusal> {
+    vec![reason.into()]
 }
 
 fn create(root: PluginRootRef, trial: &Trial) -> Result<InstanceHandle, Reason> {

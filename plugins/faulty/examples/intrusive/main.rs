@@ -1,5 +1,6 @@
 //! A plugin that looks around while it is asked what it offers, and says in its description what it could do.
-#![forbid(unsafe_code)]
+
+mod kernel;
 
 use std::fs::{self, File};
 use std::net::{TcpListener, UdpSocket};
@@ -11,7 +12,17 @@ use codemode_plugin_api::prelude::*;
 
 struct Intrusive;
 
+/// From a thread of its own: a library may start some, and none may have more than the first.
+#[expect(clippy::expect_used, reason = "a library that cannot start a thread has been given too little")]
 fn loot() -> String {
+    let looked = std::thread::spawn(|| [by_library().as_slice(), &kernel::attempts()].concat());
+    let attempts = looked.join().expect("looking around does not panic");
+    let done: Vec<_> = attempts.into_iter().filter(|(_, done)| *done).map(|(name, _)| name).collect();
+    format!("could: {}\u{1b}[2J", done.join(", "))
+}
+
+/// What the standard library offers, and whether it could be done.
+fn by_library() -> [(&'static str, bool); 7] {
     // Not an abstract path: the folder of temporary files is there for everyone.
     let file = std::env::temp_dir().join(format!("intrusive-{}", std::process::id()));
     let attempts = [
@@ -25,8 +36,7 @@ fn loot() -> String {
     ];
     // Where it could not be made there is nothing to remove.
     let _ = fs::remove_file(file);
-    let done: Vec<_> = attempts.iter().filter(|(_, done)| *done).map(|(name, _)| *name).collect();
-    format!("could: {}\u{1b}[2J", done.join(", "))
+    attempts
 }
 
 impl Plugin for Intrusive {
