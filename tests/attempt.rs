@@ -109,6 +109,25 @@ fn no_more_calls_run_at_once_than_the_cap_says() {
 }
 
 #[test]
+fn large_values_cross_both_ways_at_once() {
+    for (cap, calls) in [(1, 3), (2, 6), (8, 9)] {
+        let daemon = daemon(&format!("max_parallel_calls = {cap}\nmax_intermediate_value_bytes = \"16MiB\""));
+        let body = format!(
+            "slots = parallel([call(faulty.echo, value = \"x\" * 800000)] * {calls})\n\
+             return [len(slot.value) for slot in slots]"
+        );
+        assert_eq!(result(&daemon, &body), json!(vec![800_000; calls]), "{calls} calls, at most {cap}");
+    }
+}
+
+#[test]
+fn what_a_handler_publishes_is_cut_for_a_program_too() {
+    let daemon = daemon("");
+    let message = result(&daemon, "return attempt(faulty.publish, message = \"a\\n\" + \"é\" * 200).error.message");
+    assert_eq!(message, json!(format!("a {}...", "é".repeat(125))));
+}
+
+#[test]
 fn a_call_has_its_time_from_its_own_start_and_not_from_when_it_was_queued() {
     let daemon = daemon("max_parallel_calls = 1\nmax_call_time = \"800ms\"");
     let slots = result(&daemon, "return [show(s) for s in parallel([call(faulty.sleep, milliseconds = 300)] * 5)]");

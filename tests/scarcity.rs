@@ -70,7 +70,7 @@ fn a_disk_that_fills_up_fails_what_needs_it_and_nothing_else() {
     }
     assert!(put("b").error().starts_with("capability failed"), "{:?}", put("b"));
     until("the log says so", || told(&daemon, "the audit cannot be written", "No space left on device"));
-    assert!(told(&daemon, "run failed", "full"), "{}", daemon.log());
+    until("and of the run", || told(&daemon, "run failed", "full"));
 
     drop(fill);
     fs::remove_file(small.join("fill")).unwrap();
@@ -228,12 +228,20 @@ fn memory_that_runs_out_ends_the_run_that_takes_it_and_not_the_daemon() {
              max_execution_time = \"20s\"\n"
         );
         let daemon = Daemon::start_by(command, &allow_all(&rest), |_| {}, |_| {});
+        let adjusted = |pid: u32| fs::read_to_string(format!("/proc/{pid}/oom_score_adj"));
+        // One that ends meanwhile has no file, and one that begins has not yet said so.
+        let goes_first = |pid: u32| adjusted(pid).is_ok_and(|score| score == "1000\n");
+        until("workers wait, and go first", || {
+            let children = daemon.children();
+            !children.is_empty() && children.into_iter().all(goes_first)
+        });
+        assert_ne!(adjusted(daemon.pid()).unwrap(), "1000\n", "{how}");
         for _ in 0..3 {
             let answer = daemon.main("x = \"x\" * 300000000\nreturn len(x)");
             assert_eq!(answer.error(), "internal failure", "{how}");
             assert_eq!(*daemon.main("return 1").result(), 1, "{how}");
         }
-        assert!(told(&daemon, "run failed", "KILL"), "{}", daemon.log());
+        until("the log says why", || told(&daemon, "run failed", "KILL"));
     }
 }
 

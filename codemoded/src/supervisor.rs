@@ -9,6 +9,7 @@ use std::env;
 use std::ffi::OsString;
 use std::fmt;
 use std::io;
+use std::os::fd::{BorrowedFd, RawFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
@@ -16,7 +17,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use listenfd::ListenFd;
+use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::time::{ClockId, clock_gettime};
+
+use crate::text::printable;
+
+/// The descriptor of the first socket that is handed over (`sd_listen_fds(3)`).
+const FIRST_SOCKET: RawFd = 3;
 
 /// The longest status that is passed on.
 const MAX_STATUS_BYTES: usize = 2_000;
@@ -40,6 +47,7 @@ impl Supervisor {
         if std::fs::read_dir("/proc/self/task").map_or(0, Iterator::count) != 1 {
             return Self::default();
         }
+        let number = |text: OsString| text.to_str().and_then(|text| text.parse::<u64>().ok());
         let take = |name: &str| {
             let value = env::var_os(name);
             // SAFETY: nobody else reads or writes the environment, for this is the only thread, and the only one that
@@ -48,7 +56,6 @@ impl Supervisor {
             value
         };
         let (address, interval, whose) = (take("NOTIFY_SOCKET"), take("WATCHDOG_USEC"), take("WATCHDOG_PID"));
-        let number = |text: OsString| text.to_str().and_then(|text| text.parse::<u64>().ok());
         let ours = whose.is_none_or(|pid| number(pid) == Some(std::process::id().into()));
         let watchdog = interval.and_then(number).filter(|micros| ours && *micros > 0).map(Duration::from_micros);
         let socket = address.and_then(|address| match connect(&address) {
@@ -59,9 +66,12 @@ impl Supervisor {
                 None
             }
         });
+        let first = take("LISTEN_FDS_FIRST_FD").and_then(number).and_then(|first| RawFd::try_from(first).ok());
         // It reads its own variables and takes them out, all but the names.
-        let handed_over = HandedOver(Arc::new(Mutex::new(Some(ListenFd::from_env()))));
+        let sockets = ListenFd::from_env();
         drop(take("LISTEN_FDNAMES"));
+        close_on_exec(first.unwrap_or(FIRST_SOCKET), sockets.len());
+        let handed_over = HandedOver(Arc::new(Mutex::new(Some(sockets))));
         Self { socket, watchdog, handed_over }
     }
 
@@ -112,6 +122,16 @@ impl fmt::Debug for HandedOver {
     }
 }
 
+/// Whether or not somebody will listen on them, no child gets them.
+fn close_on_exec(first: RawFd, count: usize) {
+    for socket in (first..).take(count) {
+        // SAFETY: the manager hands it over open, and it is closed by nobody while this runs.
+        let socket = unsafe { BorrowedFd::borrow_raw(socket) };
+        // It fails for a descriptor that the manager only claims to hand over, which no child can get either.
+        let _ = fcntl_setfd(socket, FdFlags::CLOEXEC);
+    }
+}
+
 fn connect(address: &OsString) -> io::Result<UnixDatagram> {
     let socket = UnixDatagram::unbound()?;
     // A manager that does not listen must hold nobody up.
@@ -126,5 +146,5 @@ fn connect(address: &OsString) -> io::Result<UnixDatagram> {
 
 /// One line, whatever it is about.
 fn as_status(text: &str) -> String {
-    format!("STATUS={}", crate::mcp::printable(text, MAX_STATUS_BYTES))
+    format!("STATUS={}", printable(text, MAX_STATUS_BYTES))
 }

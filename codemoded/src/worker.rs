@@ -10,6 +10,7 @@ pub mod manifest;
 mod pages;
 mod pipe;
 mod pool;
+mod process;
 pub mod protocol;
 mod sandbox;
 mod spawn;
@@ -26,8 +27,8 @@ use std::time::{Duration, Instant};
 
 use fatal::Death;
 use pipe::Pipe;
+use process::Process;
 use protocol::{Budgets, Confinement, FRAME_OVERHEAD, FromWorker, ProtocolError, ToWorker};
-use spawn::Process;
 
 /// How long a worker may take to prepare; one that takes longer will never be ready.
 const START_PATIENCE: Duration = Duration::from_secs(5);
@@ -135,12 +136,9 @@ impl Worker {
         self.pipe.is_closed()
     }
 
-    pub async fn send(&mut self, frame: &ToWorker) -> Result<(), WorkerFault> {
-        self.pipe.send(&frame.encode()).await.map_err(|error| match error.kind() {
-            // How it died is more than that it does not read.
-            io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => WorkerFault::HungUp,
-            _ => WorkerFault::Channel(error),
-        })
+    /// Puts a frame in line; the rest of it goes out while [`Self::receive`] waits.
+    pub fn send(&mut self, frame: &ToWorker) {
+        self.pipe.send(&frame.encode());
     }
 
     /// The next frame. Dropping the future loses nothing.

@@ -133,7 +133,7 @@ impl Prepared {
 
     /// Confines this process and does its duty.
     pub(super) fn serve(&self, mut channel: Channel) -> ! {
-        fatal::catch_stack_overflow(STACK_BYTES);
+        fatal::catch_stack_overflow(stack_bytes());
         sandbox::keep_only_channel();
         let budgets = self.orders.budgets;
         let confinement = match self.orders.confine {
@@ -151,4 +151,9 @@ fn grow_stack() {
     let wanted = maximum.map_or(STACK_BYTES, |most| most.min(STACK_BYTES));
     // Where the limit cannot be raised, programs nest less deeply and nothing else changes.
     let _ = setrlimit(Resource::Stack, Rlimit { current: Some(wanted), maximum });
+}
+
+/// How far the stack grows, which is less than was wanted where the host allows less.
+fn stack_bytes() -> u64 {
+    getrlimit(Resource::Stack).current.unwrap_or(STACK_BYTES)
 }

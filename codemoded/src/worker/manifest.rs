@@ -7,11 +7,11 @@
 //! name starts and how long it is, where its schema starts and how long it is; then the texts. A capability's
 //! position is its number in the protocol.
 
-use std::io::{self, Write};
+use std::io;
 use std::ops::Range;
 use std::os::fd::OwnedFd;
 
-use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
+use crate::sealed;
 
 /// Opens every manifest of this layout.
 const MAGIC: [u8; 8] = *b"cmcat\0\0\x01";
@@ -62,11 +62,7 @@ pub fn write(entries: &[(&str, &str)]) -> Result<Vec<u8>, ManifestError> {
 
 /// Puts a manifest into a memory file that nobody can change any more.
 pub fn seal(manifest: &[u8]) -> io::Result<OwnedFd> {
-    let file = memfd_create("codemoded-catalog", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
-    let mut file = std::fs::File::from(file);
-    file.write_all(manifest)?;
-    fcntl_add_seals(&file, SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL)?;
-    Ok(file.into())
+    sealed::file("codemoded-catalog", manifest)
 }
 
 impl<'a> Manifest<'a> {

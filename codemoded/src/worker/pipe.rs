@@ -18,17 +18,27 @@ pub(super) const LEAST_FRAME: usize = 4_096;
 pub(super) struct Pipe {
     stream: UnixStream,
     received: BytesMut,
+    /// What the worker has not taken yet.
+    outgoing: BytesMut,
     largest_frame: usize,
 }
 
 impl Pipe {
     pub(super) fn new(stream: StdUnixStream, largest_frame: usize) -> io::Result<Self> {
         stream.set_nonblocking(true)?;
-        Ok(Self { stream: UnixStream::from_std(stream)?, received: BytesMut::new(), largest_frame })
+        Ok(Self {
+            stream: UnixStream::from_std(stream)?,
+            received: BytesMut::new(),
+            outgoing: BytesMut::new(),
+            largest_frame,
+        })
     }
 
-    pub(super) async fn send(&mut self, frame: &[u8]) -> io::Result<()> {
-        self.stream.write_all(frame).await
+    /// Never waits: what does not fit goes out while [`Self::receive`] waits, for the worker may be writing as well and
+    /// not read before that is taken. How much there can be is bounded by what calls may answer.
+    pub(super) fn send(&mut self, frame: &[u8]) {
+        let taken = if self.outgoing.is_empty() { self.stream.try_write(frame).unwrap_or_default() } else { 0 };
+        self.outgoing.extend_from_slice(frame.get(taken..).unwrap_or_default());
     }
 
     /// Whether the other end has hung up, as far as can be told without waiting.
@@ -49,7 +59,7 @@ impl Pipe {
                 }
                 self.received.reserve(HEADER_BYTES + length - self.received.len());
             }
-            match self.stream.read_buf(&mut self.received).await {
+            match self.exchange().await {
                 Ok(0) if self.received.is_empty() => return Err(WorkerFault::HungUp),
                 Ok(0) => return Err(WorkerFault::Protocol(ProtocolError::Malformed)),
                 Ok(_) => {}
@@ -57,5 +67,20 @@ impl Pipe {
                 Err(error) => return Err(WorkerFault::Channel(error)),
             }
         }
+    }
+
+    /// Reads what there is, and writes until then. Dropping the future loses nothing.
+    async fn exchange(&mut self) -> io::Result<usize> {
+        let (mut read, mut write) = self.stream.split();
+        while !self.outgoing.is_empty() {
+            tokio::select! {
+                count = read.read_buf(&mut self.received) => return count,
+                written = write.write_buf(&mut self.outgoing) => if written.is_err() {
+                    // It no longer reads; what it has said before may still be there.
+                    self.outgoing.clear();
+                },
+            }
+        }
+        read.read_buf(&mut self.received).await
     }
 }

@@ -93,6 +93,7 @@ impl Pool {
     pub fn retire(&self) {
         self.refill.0.abort();
         self.shared.retired.store(true, Ordering::Relaxed);
+        self.shared.spawner.retire(&self.shared.outfit);
         let ready = std::mem::take(&mut *self.shared.lock());
         for (_, worker) in ready {
             worker.end(());
@@ -152,5 +153,12 @@ impl Shared {
 impl Drop for Refill {
     fn drop(&mut self) {
         self.0.abort();
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        // One that was never retired, or that was asked for a worker at that moment, has a template still.
+        self.spawner.retire(&self.outfit);
     }
 }

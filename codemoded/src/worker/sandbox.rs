@@ -11,14 +11,14 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use landlock::{ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetStatus, Scope};
 use rustix::process::{
-    DumpableBehavior, Pid, Resource, Rlimit, Signal, getppid, set_dumpable_behavior, set_parent_process_death_signal,
-    setrlimit,
+    DumpableBehavior, Pid, Resource, Signal, getppid, set_dumpable_behavior, set_parent_process_death_signal,
 };
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
 };
 
 use super::protocol::{Budgets, Confinement};
+use crate::rlimit;
 
 /// Room in the address space beside what a program may allocate: the allocator's own waste.
 const ADDRESS_SLACK_BYTES: u64 = 256 << 20;
@@ -43,9 +43,10 @@ pub(super) fn go_first() {
     let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
 }
 
-/// The channel that this process was started with, as its standard input.
+/// The channel that this process was started with, as its standard input. Called once, before anything else reads it.
 pub(super) fn take_channel() -> OwnedFd {
-    // SAFETY: called once in a process's life, before anything else reads standard input.
+    // SAFETY: nothing owns standard input: a process starts that way, and whoever replaces its channel has just given
+    // the number a new meaning.
     unsafe { OwnedFd::from_raw_fd(0) }
 }
 
@@ -75,14 +76,15 @@ impl Sandbox {
         // Before the limits, for a ruleset is a descriptor.
         let landlock = forbid_files().unwrap_or(false);
         let hidden = set_dumpable_behavior(DumpableBehavior::NotDumpable).is_ok();
-        let limits = self.in_use.is_some_and(|in_use| limit(in_use, budgets).is_ok());
+        let limits = self.in_use.is_some_and(|in_use| limit(in_use, budgets));
         // Last, for it forbids the calls above.
         let seccomp = self.filter.as_ref().is_some_and(|filter| seccompiler::apply_filter(filter).is_ok());
         Confinement { seccomp, landlock, limits: limits && hidden && privileges }
     }
 }
 
-fn limit(in_use: u64, budgets: &Budgets) -> io::Result<()> {
+/// Sets each limit that can be set, and says whether all could.
+fn limit(in_use: u64, budgets: &Budgets) -> bool {
     let address_space = in_use + budgets.max_worker_memory + ADDRESS_SLACK_BYTES;
     let caps = [
         (Resource::As, address_space, address_space),
@@ -93,10 +95,8 @@ fn limit(in_use: u64, budgets: &Budgets) -> io::Result<()> {
         (Resource::Fsize, 0, 0),
         (Resource::Core, 0, 0),
     ];
-    for (resource, soft, hard) in caps {
-        setrlimit(resource, Rlimit { current: Some(soft), maximum: Some(hard) })?;
-    }
-    Ok(())
+    let failed = caps.into_iter().filter(|(resource, soft, hard)| rlimit::lower(*resource, *soft, *hard).is_err());
+    failed.count() == 0
 }
 
 fn address_space_in_use() -> io::Result<u64> {

@@ -1,5 +1,5 @@
-#![expect(unsafe_code, reason = "mapping the catalog and watching a process cannot be written without it")]
-//! Starting, killing and reaping worker processes.
+#![expect(unsafe_code, reason = "mapping the catalog cannot be written without it")]
+//! Starting worker processes.
 //!
 //! One thread, as old as the daemon, starts every worker: the parent-death signal fires when the thread that started
 //! a child ends, and the runtime's own threads come and go. There is no hook between fork and exec: with one, the
@@ -9,20 +9,20 @@ use std::io::{self, IoSlice, Read};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Command, ExitStatus, Stdio};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
 use rustix::mm::{MapFlags, ProtFlags, mmap};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
-use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, pidfd_open, pidfd_send_signal, waitid};
-use tokio::io::Interest;
-use tokio::io::unix::AsyncFd;
+use rustix::process::Pid;
 use tokio::sync::oneshot;
 
 use super::child::{MARKER, TEMPLATE, WORKER};
+use super::process::{Process, Watched};
 use super::protocol::{Orders, ToWorker};
 use super::{Outfit, Start};
 use crate::metrics::Metrics;
@@ -54,18 +54,21 @@ pub enum SpawnError {
     Fork(#[source] io::Error),
 }
 
-/// A child process that is ours to kill and to reap, exactly once.
 #[derive(Debug)]
-pub(super) struct Process {
-    pid: Pid,
-    /// Taken when the process has been reaped.
-    watch: Option<OwnedFd>,
+enum Request {
+    Spawn {
+        outfit: Outfit,
+        reply: oneshot::Sender<Result<(Process, UnixStream), SpawnError>>,
+    },
+    /// Workers with this catalog are not kept ready any longer.
+    Retire(Arc<OwnedFd>),
 }
 
-#[derive(Debug)]
-struct Request {
-    outfit: Outfit,
-    reply: oneshot::Sender<Result<(Process, UnixStream), SpawnError>>,
+/// What the thread keeps.
+#[derive(Default)]
+struct Starter {
+    watched: Watched,
+    template: Option<Template>,
 }
 
 /// A prepared process that forks workers of one outfit.
@@ -79,16 +82,15 @@ struct Template {
 impl Spawner {
     /// Starts the thread.
     pub fn start(metrics: Metrics) -> io::Result<Self> {
-        let (requests, incoming) = mpsc::channel::<Request>();
+        let (requests, incoming) = mpsc::channel();
         thread::Builder::new().name("spawner".into()).spawn(move || {
-            let mut template = None;
-            for Request { outfit, reply } in incoming {
-                let spawned = match outfit.start {
-                    Start::Exec => execute(WORKER, &outfit),
-                    Start::Fork => fork(&mut template, &outfit),
-                };
-                // Where nobody waits any more, dropping what was started ends it.
-                drop(reply.send(spawned));
+            let mut starter = Starter::default();
+            for request in incoming {
+                match request {
+                    // Where nobody waits any more, dropping what was started ends it.
+                    Request::Spawn { outfit, reply } => drop(reply.send(starter.spawn(&outfit))),
+                    Request::Retire(manifest) => starter.retire(&manifest),
+                }
             }
         })?;
         Ok(Self { requests, metrics })
@@ -96,58 +98,94 @@ impl Spawner {
 
     pub(super) async fn spawn(&self, outfit: &Outfit) -> Result<(Process, UnixStream), SpawnError> {
         let (reply, answer) = oneshot::channel();
-        let request = Request { outfit: outfit.clone(), reply };
+        let request = Request::Spawn { outfit: outfit.clone(), reply };
         self.requests.send(request).map_err(|_| SpawnError::Gone)?;
         answer.await.map_err(|_| SpawnError::Gone)?
     }
-}
 
-/// Re-executes this program in a role and hands it its orders.
-fn execute(role: &str, outfit: &Outfit) -> Result<(Process, UnixStream), SpawnError> {
-    let (ours, theirs) = UnixStream::pair().map_err(SpawnError::Channel)?;
-    let child = Command::new("/proc/self/exe")
-        .arg0(format!("codemoded-{role}"))
-        .env_clear()
-        .env(MARKER, role)
-        .current_dir("/")
-        .stdin(OwnedFd::from(theirs))
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .map_err(SpawnError::Execute)?;
-    let process = Process::watch(Pid::from_child(&child)).map_err(SpawnError::Watch)?;
-    let orders = Orders {
-        budgets: outfit.budgets,
-        confine: outfit.confine,
-        discovers: outfit.discovers,
-        parent: std::process::id(),
-    };
-    let frame = ToWorker::Prepare(orders).encode();
-    send_with_descriptor(&ours, &frame, outfit.manifest.as_fd()).map_err(SpawnError::Hand)?;
-    Ok((process, ours))
-}
-
-/// Has the template fork a worker; starts a template where there is none for this outfit, or where it has died.
-fn fork(template: &mut Option<Template>, outfit: &Outfit) -> Result<(Process, UnixStream), SpawnError> {
-    if let Some(running) = template.as_mut().filter(|template| template.outfit.same_as(outfit))
-        && let Ok(forked) = running.fork()
-    {
-        return Ok(forked);
+    /// Ends the template of this outfit, once what was asked for before has been started.
+    pub(super) fn retire(&self, outfit: &Outfit) {
+        // A thread that is gone has taken its template with it.
+        let _ = self.requests.send(Request::Retire(Arc::clone(&outfit.manifest)));
     }
-    let (process, channel) = execute(TEMPLATE, outfit)?;
-    channel.set_read_timeout(Some(FORK_PATIENCE)).map_err(SpawnError::Channel)?;
-    template.insert(Template { outfit: outfit.clone(), _process: process, channel }).fork().map_err(SpawnError::Fork)
+}
+
+impl Starter {
+    fn spawn(&mut self, outfit: &Outfit) -> Result<(Process, UnixStream), SpawnError> {
+        match outfit.start {
+            Start::Exec => self.execute(WORKER, outfit),
+            Start::Fork => self.fork(outfit),
+        }
+    }
+
+    /// Re-executes this program in a role and hands it its orders.
+    fn execute(&self, role: &str, outfit: &Outfit) -> Result<(Process, UnixStream), SpawnError> {
+        let (ours, theirs) = UnixStream::pair().map_err(SpawnError::Channel)?;
+        let child = Command::new("/proc/self/exe")
+            .arg0(format!("codemoded-{role}"))
+            .env_clear()
+            .env(MARKER, role)
+            .current_dir("/")
+            .stdin(OwnedFd::from(theirs))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(SpawnError::Execute)?;
+        let process = self.watched.watch(Pid::from_child(&child)).map_err(SpawnError::Watch)?;
+        let orders = Orders {
+            budgets: outfit.budgets,
+            confine: outfit.confine,
+            discovers: outfit.discovers,
+            parent: std::process::id(),
+        };
+        let frame = ToWorker::Prepare(orders).encode();
+        send_with_descriptor(&ours, &frame, outfit.manifest.as_fd()).map_err(SpawnError::Hand)?;
+        Ok((process, ours))
+    }
+
+    /// Has the template fork a worker; starts a template where there is none for this outfit, or where it has died.
+    fn fork(&mut self, outfit: &Outfit) -> Result<(Process, UnixStream), SpawnError> {
+        if let Some(template) = self.template.as_mut().filter(|template| template.outfit.same_as(outfit))
+            && let Ok(forked) = template.fork(&self.watched)
+        {
+            return Ok(forked);
+        }
+        // What it may answer yet would be taken for the answer to the next question.
+        self.end_template();
+        let (process, channel) = self.execute(TEMPLATE, outfit)?;
+        channel.set_read_timeout(Some(FORK_PATIENCE)).map_err(SpawnError::Channel)?;
+        let template = Template { outfit: outfit.clone(), _process: process, channel };
+        let forked = self.template.insert(template).fork(&self.watched);
+        if forked.is_err() {
+            self.end_template();
+        }
+        forked.map_err(SpawnError::Fork)
+    }
+
+    fn retire(&mut self, manifest: &Arc<OwnedFd>) {
+        if self.template.as_ref().is_some_and(|template| Arc::ptr_eq(&template.outfit.manifest, manifest)) {
+            self.end_template();
+        }
+    }
+
+    /// A worker that it has forked and not told of is this thread's child, and goes with it.
+    fn end_template(&mut self) {
+        if let Some(template) = self.template.take() {
+            drop(template);
+            self.watched.end_others();
+        }
+    }
 }
 
 impl Template {
-    fn fork(&mut self) -> io::Result<(Process, UnixStream)> {
+    fn fork(&mut self, watched: &Watched) -> io::Result<(Process, UnixStream)> {
         let (ours, theirs) = UnixStream::pair()?;
         send_with_descriptor(&self.channel, &[0], theirs.as_fd())?;
         let mut number = [0; 4];
         self.channel.read_exact(&mut number)?;
         // A worker that has died already is still a child of ours, for nobody else reaps it.
         let pid = Pid::from_raw(i32::from_le_bytes(number)).filter(|_| i32::from_le_bytes(number) > 0);
-        let process = Process::watch(pid.ok_or(io::ErrorKind::OutOfMemory)?)?;
+        let process = watched.watch(pid.ok_or(io::ErrorKind::OutOfMemory)?)?;
         Ok((process, ours))
     }
 }
@@ -159,80 +197,6 @@ fn send_with_descriptor(channel: &UnixStream, bytes: &[u8], descriptor: Borrowed
     ancillary.push(SendAncillaryMessage::ScmRights(&descriptors));
     let sent = sendmsg(channel, &[IoSlice::new(bytes)], &mut ancillary, SendFlags::NOSIGNAL)?;
     if sent == bytes.len() { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
-}
-
-impl Process {
-    /// Takes charge of a child; where it cannot be watched it is ended.
-    fn watch(pid: Pid) -> io::Result<Self> {
-        match pidfd_open(pid, PidfdFlags::empty()) {
-            Ok(watch) => Ok(Self { pid, watch: Some(watch) }),
-            Err(error) => {
-                // The child is not reaped yet, so its number cannot mean another process.
-                let ended = rustix::process::kill_process(pid, Signal::KILL)
-                    .and_then(|()| waitid(WaitId::Pid(pid), WaitIdOptions::EXITED).map(drop));
-                if let Err(error) = ended {
-                    tracing::warn!(%error, "cannot reap a worker that could not be watched");
-                }
-                Err(error.into())
-            }
-        }
-    }
-
-    pub(super) fn pid(&self) -> u32 {
-        self.pid.as_raw_pid().cast_unsigned()
-    }
-
-    /// Waits until the process has ended, and reaps it.
-    pub(super) async fn ended(&mut self) -> io::Result<ExitStatus> {
-        let watch = self.watch.as_ref().ok_or(io::ErrorKind::NotFound)?;
-        // SAFETY: the descriptor is owned by `self`, which outlives the registration and does not close it meanwhile.
-        let registered = unsafe { AsyncFd::register_with_interest(watch.as_fd(), Interest::READABLE) }?;
-        drop(registered.readable().await?);
-        drop(registered);
-        let status = reap(watch);
-        self.watch = None;
-        status
-    }
-
-    /// Kills the process; it is reaped in the background, and only then is `slot` dropped.
-    pub(super) fn end(mut self, slot: impl Send + 'static) {
-        let Some(watch) = &self.watch else { return };
-        kill(watch);
-        tokio::spawn(async move {
-            if let Err(error) = self.ended().await {
-                tracing::warn!(%error, "cannot reap a worker");
-            }
-            drop(slot);
-        });
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        if let Some(watch) = self.watch.take() {
-            kill(&watch);
-            if let Err(error) = reap(&watch) {
-                tracing::warn!(%error, "cannot reap a worker");
-            }
-        }
-    }
-}
-
-fn kill(watch: &OwnedFd) {
-    // The process is not reaped yet, so the only failure is that it has ended by itself.
-    let _ = pidfd_send_signal(watch, Signal::KILL);
-}
-
-fn reap(watch: &OwnedFd) -> io::Result<ExitStatus> {
-    let waited = waitid(WaitId::PidFd(watch.as_fd()), WaitIdOptions::EXITED)?;
-    let status = waited.ok_or(io::ErrorKind::WouldBlock)?;
-    // The raw form of wait(2): the code in the second byte, or the signal in the first.
-    let raw = match (status.exit_status(), status.terminating_signal()) {
-        (Some(code), _) => (code & 0xff) << 8,
-        (None, Some(signal)) => signal & 0x7f,
-        (None, None) => 0,
-    };
-    Ok(ExitStatus::from_raw(raw))
 }
 
 /// Maps a file for reading, for the rest of the process's life.

@@ -54,9 +54,11 @@ enum Forked {
 }
 
 fn fork() -> Forked {
-    let flags = libc::CLONE_PARENT | libc::SIGCHLD;
+    // Each argument is a whole register to the kernel.
+    const NONE: libc::c_long = 0;
+    let flags = libc::c_long::from(libc::CLONE_PARENT | libc::SIGCHLD);
     // SAFETY: this process has one thread, so the copy finds every lock free and every invariant whole.
-    let forked = unsafe { libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0) };
+    let forked = unsafe { libc::syscall(libc::SYS_clone, flags, NONE, NONE, NONE, NONE) };
     match i32::try_from(forked) {
         Ok(0) => Forked::Worker,
         Ok(number) => Forked::Template(number),
