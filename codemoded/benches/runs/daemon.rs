@@ -10,11 +10,14 @@ use tempfile::TempDir;
 
 use super::SECRET;
 
+pub(crate) const ADMIN: &str = "admin.sock";
+
 /// A running server process, on a port of its own; dropping it ends it.
 pub(crate) struct Server {
     child: Child,
     pub(crate) address: String,
-    _folder: Option<TempDir>,
+    /// A daemon's own, with its configuration and whatever it writes.
+    folder: Option<TempDir>,
 }
 
 /// What differs between the daemons that are compared.
@@ -28,23 +31,26 @@ pub(crate) struct Setting {
     pub(crate) numbered: Option<usize>,
     /// A Rego policy instead of `allow-all`.
     pub(crate) policy: Option<&'static str>,
+    /// Whether its figures can be read, at the socket `ADMIN` in its folder.
+    pub(crate) administered: bool,
     /// Further sections.
     pub(crate) more: &'static str,
 }
 
 impl Setting {
     pub(crate) fn new(start: &'static str) -> Self {
-        Self { start, ready: 2, limits: String::new(), numbered: None, policy: None, more: "" }
+        Self { start, ready: 2, limits: String::new(), numbered: None, policy: None, administered: false, more: "" }
     }
 
     fn config(&self) -> String {
         let Self { start, ready, limits, policy, more, .. } = self;
+        let admin = if self.administered { format!("unix:{ADMIN}") } else { "off".to_owned() };
         let policy = match policy {
             Some(_) => "mode = \"rego\"\nmodules = [\"authz.rego\"]\nexecute = \"data.authz.allow\"",
             None => "mode = \"allow-all\"",
         };
         format!(
-            "[server]\nlisten = \"127.0.0.1:0\"\n[admin]\nlisten = \"off\"\n\
+            "[server]\nlisten = \"127.0.0.1:0\"\n[admin]\nlisten = \"{admin}\"\n\
              [identity]\nmode = \"proxy\"\nheader = \"x-remote-user\"\npeers = [\"127.0.0.1/32\"]\n\
              shared_secret_file = \"secret\"\n\
              [policy]\n{policy}\n[rates]\nrequests_per_minute = 1000000\n[workers]\nready = {ready}\nstart = \"{start}\"\n[limits]\n{limits}\n{more}\
@@ -85,10 +91,14 @@ impl Server {
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let Some(url) = line.trim().strip_prefix("listening http://") else {
-            let log = folder.map(|folder| fs::read_to_string(folder.path().join("log")).unwrap_or_default());
+            let log = folder.as_ref().map(|folder| fs::read_to_string(folder.path().join("log")).unwrap_or_default());
             panic!("the server did not start: {line}{}", log.unwrap_or_default());
         };
-        Self { child, address: url.trim_end_matches("/mcp").to_owned(), _folder: folder }
+        Self { child, address: url.trim_end_matches("/mcp").to_owned(), folder }
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.as_ref().unwrap().path()
     }
 
     pub(crate) fn pid(&self) -> u32 {

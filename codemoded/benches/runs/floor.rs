@@ -23,11 +23,16 @@ use rmcp::{RoleServer, ServerHandler};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tower::ServiceExt;
 
+use super::kill::DEADLINE;
+
 /// Arguments by which this executable becomes one of the floors.
 pub(crate) const BARE_TOOL: &str = "--bare-tool";
 pub(crate) const ECHO: &str = "--echo";
 
-/// An MCP server with one tool that answers at once.
+/// The name under which the bare tool sleeps until the deadline of (f) before it answers.
+pub(crate) const SLEEP: &str = "sleep";
+
+/// An MCP server whose tool answers at once, or after a sleep.
 #[derive(Clone)]
 struct BareTool;
 
@@ -38,9 +43,13 @@ impl ServerHandler for BareTool {
 
     async fn call_tool(
         &self,
-        _: CallToolRequestParams,
+        request: CallToolRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
+        if request.name == SLEEP {
+            // A thread's sleep is exact where the runtime's clock rounds to milliseconds.
+            tokio::task::spawn_blocking(|| std::thread::sleep(DEADLINE)).await.unwrap();
+        }
         let mut result = CallToolResult::success(vec![ContentBlock::text(r#"{"result":{"sum":120,"count":5}}"#)]);
         result.structured_content = Some(serde_json::json!({ "result": { "sum": 120, "count": 5 } }));
         Ok(result.into())

@@ -90,7 +90,7 @@ pub(crate) async fn start_and_serve(spawner: &Spawner, outfit: &Outfit) {
 async fn serve(worker: &mut Worker) -> Duration {
     let program = ToWorker::Program(TRIVIAL.to_owned());
     let sent = Instant::now();
-    worker.send(&program).await.unwrap();
+    worker.send(&program);
     let answer = worker.receive().await.unwrap();
     let took = sent.elapsed();
     assert_eq!(answer, FromWorker::Returned(TRIVIAL_RESULT.into()));
