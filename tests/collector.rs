@@ -2,6 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpListener;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
@@ -13,18 +14,30 @@ pub(crate) struct Collector {
     pub(crate) url: String,
     bodies: Arc<Mutex<Vec<String>>>,
     heads: Arc<Mutex<Vec<Vec<String>>>>,
+    connections: Arc<AtomicUsize>,
 }
 
 impl Collector {
     pub(crate) fn start() -> Self {
+        Self::answering("200 OK", "{}")
+    }
+
+    /// One that gives every request this answer.
+    pub(crate) fn answering(status: &str, body: &str) -> Self {
+        let length = body.len();
+        let answer =
+            format!("HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}");
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let (bodies, heads) = <(Arc<Mutex<Vec<_>>>, Arc<Mutex<Vec<_>>>)>::default();
-        let collector = Self { url, bodies: Arc::clone(&bodies), heads: Arc::clone(&heads) };
+        let connections = Arc::new(AtomicUsize::new(0));
+        let collector =
+            Self { url, bodies: Arc::clone(&bodies), heads: Arc::clone(&heads), connections: Arc::clone(&connections) };
         thread::spawn(move || {
             for stream in listener.incoming() {
                 let mut stream = stream.unwrap();
-                let (bodies, heads) = (Arc::clone(&bodies), Arc::clone(&heads));
+                connections.fetch_add(1, Ordering::Relaxed);
+                let (bodies, heads, answer) = (Arc::clone(&bodies), Arc::clone(&heads), answer.clone());
                 thread::spawn(move || {
                     let mut reader = BufReader::new(stream.try_clone().unwrap());
                     loop {
@@ -44,7 +57,6 @@ impl Collector {
                         reader.read_exact(&mut body).unwrap();
                         heads.lock().unwrap().push(head);
                         bodies.lock().unwrap().push(String::from_utf8(body).unwrap());
-                        let answer = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}";
                         stream.write_all(answer.as_bytes()).unwrap();
                     }
                 });
@@ -55,7 +67,13 @@ impl Collector {
 
     /// One that nobody reaches.
     pub(crate) fn away() -> Self {
-        Self { url: "http://127.0.0.1:9".to_owned(), bodies: Arc::default(), heads: Arc::default() }
+        let url = "http://127.0.0.1:9".to_owned();
+        Self { url, bodies: Arc::default(), heads: Arc::default(), connections: Arc::default() }
+    }
+
+    /// How many there have been.
+    pub(crate) fn connections(&self) -> usize {
+        self.connections.load(Ordering::Relaxed)
     }
 
     /// The lines of each request's head, in lower case.

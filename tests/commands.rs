@@ -59,7 +59,7 @@ fn run_takes_its_program_from_a_file_or_standard_input_and_says_how_it_failed() 
     assert!(errors.contains("calls made: 1; may have changed: records.put ×1"), "{errors}");
     let (code, _, errors) = run(&["run", "none.star"], folder.path());
     assert_eq!(code, 66, "{errors}");
-    assert!(errors.contains("error: cannot read `none.star`: No such file"), "{errors}");
+    assert!(errors.contains("error: no file at `none.star`\n"), "{errors}");
 }
 
 #[test]
@@ -70,7 +70,14 @@ fn a_command_runs_for_the_subject_and_claims_it_is_given() {
     let folder = folder_with(&allow_all(&records()).replace("mode = \"allow-all\"", policy));
     fs::write(folder.path().join("p.rego"), rules).unwrap();
     fs::write(folder.path().join("claims.json"), "{\"groups\": [\"writers\"]}").unwrap();
-    fs::write(folder.path().join("list.json"), "[]").unwrap();
+    for (name, text) in [
+        ("list.json", &b"[]"[..]),
+        ("half.json", b"{\"a\": 1,\n "),
+        ("twice.json", b"{\"a\": 1, \"a\": 2}"),
+        ("bytes.json", b"{\"a\":\n \"\xff\"}"),
+    ] {
+        fs::write(folder.path().join(name), text).unwrap();
+    }
     fs::write(folder.path().join("put.star"), program("return records.put(key = \"a\", value = 1)[\"key\"]")).unwrap();
     let claims = ["run", "put.star", "--subject", "bob", "--claims", "claims.json"];
     assert_eq!(printed(folder.path(), &["run", "put.star", "--subject", "ann"]), "\"a\"\n");
@@ -80,9 +87,28 @@ fn a_command_runs_for_the_subject_and_claims_it_is_given() {
         (&["run", "put.star", "--subject", "bob"], 1, "error: permission denied"),
         (&["run", "put.star", "--subject", "b\nb"], 64, "error: --subject: "),
         (&["run", "put.star", "--claims", "list.json"], 66, "error: `list.json` must hold one JSON object"),
+        (&["run", "put.star", "--claims", "half.json"], 66, "error: half.json:2:2: not valid JSON; "),
+        (&["run", "put.star", "--claims", "twice.json"], 66, ": the same key twice in one object; "),
+        (&["run", "put.star", "--claims", "bytes.json"], 66, "error: bytes.json:2:3: not valid UTF-8; "),
     ] {
         let (exit, _, errors) = run(command, folder.path());
         assert_eq!(exit, code, "{command:?}: {errors}");
         assert!(errors.contains(text), "{command:?}: {errors}");
+    }
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_fault() {
+    let folder = folder_with(&allow_all(&records()));
+    let library = crate::harness::library("codemode_records");
+    let inspect = ["plugin", "inspect", library.to_str().unwrap()];
+    for command in [&["catalog"][..], &["check"], &["search", "look up"], &["describe", "records.lookup"], &inspect] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let mut codemoded = std::process::Command::new(crate::harness::executable());
+        let codemoded = codemoded.args(command).env("CODEMODE_ADMIN__LISTEN", "off").current_dir(folder.path());
+        let done = codemoded.stdout(writer).output().unwrap();
+        let errors = String::from_utf8(done.stderr).unwrap();
+        assert!(done.status.code() == Some(0) && !errors.contains("error"), "{command:?}: {errors}");
     }
 }

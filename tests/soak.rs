@@ -14,6 +14,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+pub(crate) use reloads::Ending;
+
 use crate::harness::{Daemon, by_hand, by_header_as, faulty_example, intruder, main_of, plugin, program, send, until};
 
 const CLIENTS: usize = 64;

@@ -35,14 +35,17 @@ fn an_unknown_key_and_a_missing_policy_are_refused_together() {
 fn what_cannot_be_read_is_told_with_the_systems_reason() {
     let folder = tempfile::tempdir().unwrap();
     let (code, _, errors) = run(&["check"], folder.path());
-    let told = "error: codemode.toml: cannot read the configuration; give another with `--config FILE`: No such file or \
-                directory (os error 2)\n";
+    let told = "error: codemode.toml: cannot read the configuration; give another with `--config FILE`: no file at \
+                `codemode.toml`\n";
     assert_eq!((code, errors.as_str()), (78, told));
-    let config = "[identity]\nmode = \"static\"\nsubject = { file = \"folder\" }\n[policy]\nmode = \"allow-all\"\n";
-    fs::create_dir(folder.path().join("folder")).unwrap();
+    fs::write(folder.path().join("codemode.toml"), b"# a\n[\xe4]\n").unwrap();
+    let (_, _, errors) = run(&["check"], folder.path());
+    assert_eq!(errors, "error: codemode.toml:2:2: not UTF-8\n");
+    let config =
+        "[identity]\nmode = \"static\"\nsubject = { file = \"/proc/self/mem\" }\n[policy]\nmode = \"allow-all\"\n";
     fs::write(folder.path().join("codemode.toml"), config).unwrap();
     let (_, _, errors) = run(&["check"], folder.path());
-    assert!(errors.contains("folder`: Is a directory (os error 21)\n"), "{errors}");
+    assert!(errors.contains("cannot read `/proc/self/mem`: Input/output error (os error 5)\n"), "{errors}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! One client on standard input and output.
 
 use std::io::{BufRead, BufReader, Lines, Write};
+use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -57,8 +58,18 @@ impl Conversation {
         std::fs::read_to_string(self.folder.path().join("calls.jsonl")).unwrap_or_default().contains(text)
     }
 
+    /// Closes the daemon's standard input.
+    pub(crate) fn hang_up(&mut self) {
+        self.input.take();
+    }
+
+    /// How often the faulty plugin has ended, its trial's end included.
+    pub(crate) fn ends(&self) -> usize {
+        ends(self.folder.path())
+    }
+
     /// Asks the daemon to stop.
-    pub(crate) fn terminate(&self) {
+    pub(crate) fn terminate(&mut self) {
         kill_process(Pid::from_child(&self.child), Signal::TERM).unwrap();
     }
 
@@ -71,6 +82,13 @@ impl Conversation {
     pub(crate) fn answer(&mut self) -> Value {
         serde_json::from_str(&self.lines.next().unwrap().unwrap()).unwrap()
     }
+}
+
+/// How often an instance of the faulty plugin, configured in this folder to record it, has ended: once in its trial, and
+/// once more if it was let.
+pub(crate) fn ends(folder: &Path) -> usize {
+    let record = std::fs::read_to_string(folder.join("calls.jsonl")).unwrap_or_default();
+    record.lines().filter(|line| *line == "ended").count()
 }
 
 #[test]
@@ -100,9 +118,21 @@ fn a_cancelled_run_ends_and_its_slot_comes_back() {
 }
 
 #[test]
+fn an_id_that_has_no_answer_yet_is_not_taken_again() {
+    let mut client = Conversation::open(&faulty());
+    client.execute(1, "return faulty.sleep(milliseconds = 300)");
+    client.execute(1, "return 2");
+    let refusal = client.answer();
+    assert_eq!((&refusal["id"], &refusal["error"]["code"]), (&Value::Null, &json!(-32600)), "{refusal}");
+    assert_eq!(client.answer()["result"]["structuredContent"], json!({ "result": 300 }));
+    client.execute(1, "return 3");
+    assert_eq!(client.answer()["result"]["structuredContent"], json!({ "result": 3 }));
+}
+
+#[test]
 fn the_daemon_ends_with_its_client() {
     let mut client = Conversation::open("");
-    client.input.take();
+    client.hang_up();
     assert!(client.child.wait().unwrap().success());
 }
 

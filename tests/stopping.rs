@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, prlimit};
 use serde_json::json;
 
-use crate::harness::{Daemon, allow_all, executable, faulty, until};
-use crate::stdio::Conversation;
+use crate::harness::{Daemon, allow_all, executable, faulty, program, until};
+use crate::stdio::{Conversation, ends};
 use crate::wire::{Wire, execute};
 
 const CANCELLED: &str = "context canceled";
@@ -144,6 +144,36 @@ fn over_stdio_everything_asked_is_answered_too() {
     }
 }
 
+fn slow_to_end() -> String {
+    config("10s").replace("record = ", "end_milliseconds = 300, record = ")
+}
+
+#[test]
+fn a_plugin_may_put_away_what_it_holds_whatever_the_transport() {
+    let mut daemon = Daemon::start(&slow_to_end());
+    daemon.terminate();
+    assert_eq!(daemon.exit(), Some(0));
+    assert_eq!(ends(daemon.folder.path()), 2, "over HTTP");
+    for how in [Conversation::terminate, Conversation::hang_up] {
+        let mut client = Conversation::open_with(&slow_to_end());
+        how(&mut client);
+        assert_eq!(client.exit(), Some(0));
+        assert_eq!(client.ends(), 2, "over stdio");
+    }
+}
+
+#[test]
+fn a_plugin_of_a_command_may_put_away_what_it_holds_too() {
+    for arguments in [&["run", "program.star"][..], &["check"], &["check", "--diff", "codemode.toml"]] {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("codemode.toml"), slow_to_end()).unwrap();
+        fs::write(folder.path().join("program.star"), program("return 1")).unwrap();
+        let (code, _, errors) = crate::harness::run(arguments, folder.path());
+        assert_eq!((code, errors.contains("has not ended")), (0, false), "{errors}");
+        assert_eq!(ends(folder.path()), 2, "{arguments:?}");
+    }
+}
+
 /// Stands in for systemd: a socket, and what came over it.
 struct Manager {
     path: PathBuf,
@@ -227,6 +257,47 @@ fn a_service_manager_hears_of_each_change() {
     daemon.terminate();
     assert_eq!(manager.next(), "STOPPING=1\nSTATUS=finishing what runs");
     assert_eq!(daemon.exit(), Some(0));
+}
+
+/// Has the daemon reload with a plugin that starts anew, and waits until that is under way.
+fn begin_a_reload(daemon: &Daemon, manager: &Manager, how_it_starts: &str) {
+    assert_eq!(manager.next(), "READY=1\nSTATUS=generation 1");
+    let changed = config("30s").replace("record = ", &format!("start = \"{how_it_starts}\", record = "));
+    fs::write(daemon.folder.path().join("codemode.toml"), changed).unwrap();
+    let children = daemon.children().len();
+    daemon.signal(Signal::HUP);
+    assert!(manager.next().starts_with("RELOADING=1"));
+    until("the plugin is tried", || daemon.children().len() > children);
+}
+
+#[test]
+fn a_reload_that_is_under_way_holds_up_no_stop() {
+    let manager = Manager::listen();
+    let mut daemon = manager.starts(&config("30s"), None);
+    begin_a_reload(&daemon, &manager, "hang");
+    let asked = Instant::now();
+    daemon.terminate();
+    assert_eq!(manager.next(), "STOPPING=1\nSTATUS=finishing what runs");
+    assert_eq!(daemon.exit(), Some(0));
+    assert!(asked.elapsed() < Duration::from_secs(10), "{:?}", asked.elapsed());
+    let log = daemon.log();
+    assert!(!log.contains("WARN") && !log.contains("ERROR"), "{log}");
+}
+
+#[test]
+fn a_reload_that_is_under_way_exchanges_nothing_after_a_stop() {
+    let manager = Manager::listen();
+    let mut daemon = manager.starts(&config("30s"), None);
+    let mut run = begin(&daemon, 1, "return faulty.sleep(milliseconds = 4000)");
+    begin_a_reload(&daemon, &manager, "slow");
+    daemon.terminate();
+    assert_eq!(manager.next(), "STOPPING=1\nSTATUS=finishing what runs");
+    let (head, body) = run.answer();
+    assert!(head.status == 200 && body.contains("4000"), "{body}");
+    assert_eq!(daemon.exit(), Some(0));
+    assert_eq!(*manager.heard.lock().unwrap(), [""; 0], "nothing follows that it stops");
+    let log = daemon.log();
+    assert!(!log.contains("reloaded generation=") && !log.contains("WARN"), "{log}");
 }
 
 #[test]

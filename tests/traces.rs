@@ -139,6 +139,27 @@ fn a_stop_sends_what_is_queued_and_a_collector_that_is_away_costs_nothing() {
 }
 
 #[test]
+fn what_a_collector_does_not_take_is_told_and_its_connection_is_kept() {
+    let rejected = "spans were lost lost=1 cause=\"the collector has rejected them\"";
+    let table = [
+        ("200 OK", "{\"partialSuccess\":{\"rejectedSpans\":\"1\",\"errorMessage\":\"no\"}}", rejected),
+        ("200 OK", "{\"partialSuccess\":{\"rejectedSpans\":1}}", rejected),
+        ("200 OK", "{\"partialSuccess\":{\"rejectedSpans\":\"many\"}}", ""),
+        ("200 OK", "no JSON", ""),
+        ("503 Service Unavailable", "later", "spans were lost lost=1 cause=\"status 503\""),
+    ];
+    for (status, body, told) in table {
+        let collector = Collector::answering(status, body);
+        let daemon = Daemon::start(&allow_all(&traced(&collector, "1")));
+        spans_of(&collector, &run_of(&daemon.main("return 1")));
+        until("it is told", || daemon.log().contains(told));
+        spans_of(&collector, &run_of(&daemon.main("return 2")));
+        assert_eq!(collector.connections(), 1, "{status} {body}");
+        assert_eq!(daemon.log().contains("spans were lost"), !told.is_empty(), "{status} {body}");
+    }
+}
+
+#[test]
 fn the_collector_sees_the_headers_that_it_wants_and_nobody_else_does() {
     const SECRET: &str = "bearer correct-horse-battery-staple";
     let collector = Collector::start();

@@ -13,7 +13,7 @@ mod serve;
 mod token;
 
 use std::fs::File;
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -24,16 +24,19 @@ use generate::{GenerateCommand, GenerateError};
 use plugin::{PluginCommand, PluginError};
 use tokio::runtime::Runtime;
 
-use crate::causes::{reasons, with_causes};
+use crate::causes::{all_with_causes, reasons};
 use crate::config::{Config, ConfigFault, Flag, Sources, Transport};
 use crate::daemon::StartError;
 use crate::doctor::Severity;
 use crate::failure::Failure;
+use crate::file::FileFault;
 use crate::mcp::stdio::StdioError;
 use crate::mcp::text;
 use crate::plugin::take_stdout;
+use crate::position::Position;
 use crate::supervisor::Supervisor;
 use crate::telemetry::Directives;
+use crate::value::JsonFault;
 use reload::{Reload, ReloadFault};
 use running::{At, LogLevel, RunningFault};
 use token::{TokenCommand, TokenError};
@@ -89,18 +92,23 @@ enum Command {
 /// Why a command ended without doing what it is for.
 #[derive(Debug, thiserror::Error)]
 enum CommandError {
-    #[error("{}", lines(.0))]
+    #[error("{}", all_with_causes(.0))]
     Config(Vec<ConfigFault>),
     #[error(transparent)]
     Start(#[from] StartError),
     #[error("cannot start the runtime")]
     Runtime(#[source] std::io::Error),
-    #[error("cannot read `{}`", .0.display())]
-    Read(PathBuf, #[source] std::io::Error),
+    /// Files that arguments name.
+    #[error("{}", all_with_causes(.0))]
+    Files(Vec<FileFault>),
     #[error("`{}` must hold one JSON object", .0.display())]
-    Claims(PathBuf),
+    NoClaims(PathBuf),
+    #[error("{}:{at}: {fault}; `--claims` wants one JSON object", path.display())]
+    Claims { path: PathBuf, at: Position, fault: JsonFault },
     #[error("say for whom with --subject: the identity is not static")]
     NoSubject,
+    #[error("--diff names a configuration to compare with and --socket a daemon; give one of them")]
+    TwoBefore,
     #[error("--subject: {0}")]
     Subject(crate::identity::InvalidSubject),
     #[error(transparent)]
@@ -111,6 +119,8 @@ enum CommandError {
     Generate(#[from] GenerateError),
     #[error(transparent)]
     Audit(#[from] audit::AuditError),
+    #[error("audit.to: {found}; {mend}")]
+    NoPlace { found: String, mend: String },
     #[error("cannot start the thread that sends spans")]
     NoSpans(#[source] std::io::Error),
     #[error(transparent)]
@@ -132,10 +142,6 @@ enum CommandError {
     Failed(String),
     #[error("something is not as it should be; what to do is written above")]
     Unwell(Severity),
-}
-
-fn lines(faults: &[ConfigFault]) -> String {
-    faults.iter().map(|fault| with_causes(fault)).collect::<Vec<_>>().join("\n")
 }
 
 /// Reads the arguments, does what they say, and gives the exit code.
@@ -234,5 +240,9 @@ fn print(text: &str) -> Result<(), CommandError> {
 }
 
 fn say(mut out: File, text: &str) -> Result<(), CommandError> {
-    out.write_all(text.as_bytes()).map_err(CommandError::Write)
+    match out.write_all(text.as_bytes()) {
+        // Whoever reads has seen enough.
+        Err(cause) if cause.kind() == ErrorKind::BrokenPipe => Ok(()),
+        done => done.map_err(CommandError::Write),
+    }
 }

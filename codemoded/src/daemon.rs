@@ -102,10 +102,18 @@ impl Daemon {
 
     /// Ends the workers that wait, and the plugins, which have a moment to put away what they hold.
     pub async fn end(self) {
-        let generation = self.current.get();
-        generation.pool.retire();
-        let ended: Vec<_> = generation.plugins.instances().iter().map(|each| each.ended()).collect();
-        drop((generation, self));
+        Self::end_together([self]).await;
+    }
+
+    /// The same of daemons that may share plugins.
+    pub async fn end_together<const N: usize>(daemons: [Self; N]) {
+        let mut ended = Vec::new();
+        for daemon in &daemons {
+            let generation = daemon.current.get();
+            generation.pool.retire();
+            ended.extend(generation.plugins.instances().iter().map(|each| each.ended()));
+        }
+        drop(daemons);
         let all = futures_util::future::join_all(ended.iter().map(|each| each.cancelled()));
         if tokio::time::timeout(LAST_WORDS, all).await.is_err() {
             tracing::warn!("a plugin has not ended in time");

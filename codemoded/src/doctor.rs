@@ -14,6 +14,7 @@ mod workers;
 mod written;
 
 pub use table::Table;
+pub use written::no_place;
 
 use serde::Serialize;
 

@@ -1,5 +1,5 @@
-//! Why a tool call failed, as the client may know it. The full cause is logged where it arises, under the run's ID;
-//! what crosses is one of these, and `mcp.rs` alone turns it into text.
+//! Why a tool call failed, as the client may know it. The full cause is carried beside it and logged once, under
+//! the run's ID; what crosses is one of these, and `mcp.rs` alone turns it into text.
 
 use crate::limits::Limit;
 

@@ -63,7 +63,12 @@ impl Listener {
     pub fn open(server: &Server, handed_over: ListenFd) -> Result<Self, ListenError> {
         match &server.listen {
             Listen::Systemd => Self::inherited(handed_over),
-            listen => Self::bind(listen, server.socket),
+            listen => {
+                if handed_over.len() > 0 {
+                    tracing::warn!("systemd hands over a socket that nobody listens on");
+                }
+                Self::bind(listen, server.socket)
+            }
         }
     }
 

@@ -15,18 +15,10 @@ use std::fmt::Write as _;
 use crate::failure::Failure;
 use crate::limits::Limit;
 use crate::run::Calls;
-
-/// Bytes of a text that a program, the interpreter or a binding diagnostic brings.
-const MAX_TEXT_BYTES: usize = 2048;
-
-/// Bytes of a text that a handler or a policy author published, or that a client sent.
-const MAX_PUBLISHED_BYTES: usize = 256;
+use crate::text::{MAX_PUBLISHED_BYTES, MAX_TEXT_BYTES, printable};
 
 /// Capabilities that the second line names.
 const MAX_NAMED: usize = 20;
-
-/// What ends a text that was cut.
-const CUT: &str = "...";
 
 /// What the client reads of a failure.
 pub fn text(failure: &Failure) -> String {
@@ -65,17 +57,6 @@ pub fn run_text(failure: &Failure, calls: &Calls) -> String {
         text.push_str(", …");
     }
     text
-}
-
-/// The text on one line, within a bound, cut between two characters.
-pub(crate) fn printable(text: &str, max_bytes: usize) -> String {
-    let clean: String = text.chars().map(|char| if char.is_control() { ' ' } else { char }).collect();
-    if clean.len() <= max_bytes {
-        return clean;
-    }
-    let end = clean.floor_char_boundary(max_bytes.saturating_sub(CUT.len()));
-    let (kept, _) = clean.split_at(end);
-    format!("{kept}{CUT}")
 }
 
 /// A blank message leaves the failure bare.

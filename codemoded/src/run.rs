@@ -29,6 +29,7 @@ use crate::failure::Failure;
 use crate::generation::Generation;
 use crate::identity::Subject;
 use crate::limits::Limit;
+use crate::text::{MAX_TEXT_BYTES, printable};
 use crate::value::{Bounds, JsonFault, Value, read};
 use crate::worker::protocol::{Answer, Claim, FromWorker, Numbers, ToWorker};
 use crate::worker::{Worker, WorkerFault};
@@ -153,7 +154,7 @@ impl Runs {
             return Err(Failure::Limit(Limit::MaxSourceBytes).into());
         }
         let asked = Instant::now();
-        let slot = self.admission.admit(&caller.subject.id, limits).await.map_err(Failure::Limit)?;
+        let slot = self.admission.admit(&caller.subject.id, caller.generation).await.map_err(Failure::Limit)?;
         caller.recording.admitted(asked.elapsed());
         let admitted = Instant::now();
         let worker = caller.generation.pool.take().await.map_err(|fault| Fault::internal(&fault))?;
@@ -188,7 +189,7 @@ async fn converse(
     source: String,
 ) -> Result<Result<Returned, Fault>, WorkerFault> {
     let limits = &caller.generation.limits;
-    worker.send(&ToWorker::Program(source)).await?;
+    worker.send(&ToWorker::Program(source));
     let mut in_flight = FuturesUnordered::new();
     let mut questions = Questions::of(caller.generation);
     let mut attempted: u32 = 0;
@@ -202,7 +203,7 @@ async fn converse(
                     Ok(answer) => answer,
                     Err(fault) => return Ok(Err(fault)),
                 };
-                worker.send(&ToWorker::Answer { call, answer }).await?;
+                worker.send(&ToWorker::Answer { call, answer });
                 continue;
             }
         };
@@ -210,7 +211,7 @@ async fn converse(
             FromWorker::Ask(numbers) if attempted == 0 => {
                 let numbers = questions.take(&numbers).ok_or(WorkerFault::OutOfTurn)?;
                 let shown = caller.generation.shown(caller.subject, &numbers, caller.deadline).await;
-                worker.send(&ToWorker::Shown(shown.ok_or(WorkerFault::OutOfTurn)?)).await?;
+                worker.send(&ToWorker::Shown(shown.ok_or(WorkerFault::OutOfTurn)?));
             }
             FromWorker::Call { call, capability, caught, arguments } => {
                 let capability = caller.generation.numbered(capability).ok_or(WorkerFault::OutOfTurn)?;
@@ -296,10 +297,11 @@ fn result(json: &[u8], generation: &Generation) -> Result<Returned, Fault> {
     Ok((value, json.len()))
 }
 
+/// A worker cuts its texts itself, where it is one of ours.
 fn claimed(claim: Claim) -> Failure {
     match claim {
-        Claim::InvalidProgram(text) => Failure::InvalidProgram(text),
-        Claim::InvalidArguments(text) => Failure::InvalidArguments(text),
+        Claim::InvalidProgram(text) => Failure::InvalidProgram(printable(&text, MAX_TEXT_BYTES)),
+        Claim::InvalidArguments(text) => Failure::InvalidArguments(printable(&text, MAX_TEXT_BYTES)),
         Claim::Limit(limit) => Failure::Limit(limit.into()),
     }
 }

@@ -145,7 +145,11 @@ fn a_file_that_cannot_be_written_fails_the_start_in_one_line() {
         let (code, _, errors) = run(&["--config", path.to_str().unwrap()], folder.path());
         assert_eq!((code, errors.lines().count()), (73, 1), "{errors}");
         assert!(errors.starts_with("error: audit.to: cannot write `/") && errors.contains(cause), "{errors}");
+        let (code, _, errors) = run(&["check", "--config", path.to_str().unwrap()], folder.path());
+        assert_eq!((code, errors.lines().count()), (78, 1), "{errors}");
+        assert!(errors.starts_with("error: audit.to: ") && errors.contains("folder"), "{errors}");
     }
+    assert!(!folder.path().join("nowhere").exists());
     // What runs nothing writes nothing.
     fs::write(&path, allow_all(TO_FILE)).unwrap();
     assert_eq!(run(&["check", "--config", path.to_str().unwrap()], folder.path()).0, 0);

@@ -68,7 +68,12 @@ fn rotated_files_are_read_too_and_a_broken_line_is_told_and_no_more() {
     assert_eq!(found, ["one", "two", "th\\u{1b}ree"]);
     assert_eq!(errors, "a:2: not an audit line\n");
     let (code, _, errors) = run(&["audit", "query", "nothing"], folder.path());
-    assert_eq!((code, errors.lines().count()), (1, 1), "{errors}");
+    assert_eq!((code, &*errors), (66, "error: no file at `nothing`\n"));
+    let (code, out, errors) = run(&["audit", "query", "a.1", "."], folder.path());
+    assert_eq!((code, &*out, &*errors), (66, "", "error: `.` is a folder, no regular file\n"));
+    fs::write(folder.path().join("codemode.toml"), crate::harness::allow_all("")).unwrap();
+    let (code, _, errors) = run(&["audit", "query"], folder.path());
+    assert!(code == 64 && errors.contains("audit.to is `off`, which is no file: say which file to read"), "{errors}");
 }
 
 #[test]
@@ -77,7 +82,7 @@ fn what_the_journal_keeps_is_read_from_standard_input() {
     fs::write(folder.path().join("codemode.toml"), crate::harness::allow_all("[audit]\nto = \"journald\"\n")).unwrap();
     let (code, _, errors) = run(&["audit", "query"], folder.path());
     assert!(
-        code == 1 && errors.contains("`journalctl -t codemoded-audit -o cat | codemoded audit query -`"),
+        code == 64 && errors.contains("`journalctl -t codemoded-audit -o cat | codemoded audit query -`"),
         "{errors}"
     );
     let line = |run: &str| format!("{{\"kind\":\"run\",\"time\":\"2026-11-30T07:00:00Z\",\"run\":\"{run}\"}}\n");

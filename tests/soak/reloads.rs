@@ -126,7 +126,7 @@ fn a_reload_every_second_harms_no_run() {
 }
 
 /// Ends the clients also where the reloads go wrong, so that the test fails and does not hang.
-pub(super) struct Ending<'a>(pub(super) &'a AtomicBool);
+pub(crate) struct Ending<'a>(pub(crate) &'a AtomicBool);
 
 impl Drop for Ending<'_> {
     fn drop(&mut self) {

@@ -8,13 +8,14 @@ const MAX_CODE_LINES: usize = 500;
 const EMPTY_NAMES: [&str; 9] = ["utils", "util", "common", "helpers", "helper", "manager", "misc", "shared", "mod"];
 
 /// Where the compiler's proof ends and an argument begins.
-const UNSAFE_FILES: [&str; 15] = [
+const UNSAFE_FILES: [&str; 16] = [
     "plugin-api/src/abi.rs",
     "plugin-api/src/export.rs",
     "codemoded/src/plugin/",
     // Takes variables out of the environment.
     "codemoded/src/supervisor.rs",
     "codemoded/src/worker/fatal.rs",
+    "codemoded/src/worker/process.rs",
     "codemoded/src/worker/sandbox.rs",
     "codemoded/src/worker/spawn.rs",
     "codemoded/src/worker/template.rs",

@@ -7,6 +7,7 @@ use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
 use serde::Serialize;
+use tokio::task::JoinError;
 
 use super::control::{self, Operator};
 use super::loaded::Loaded;
@@ -65,6 +66,8 @@ pub(super) enum Refusal {
     Figures(#[from] std::fmt::Error),
     #[error("answering failed inside the daemon")]
     Panic,
+    #[error("what is served could not be told")]
+    Untold(#[from] JoinError),
 }
 
 impl Endpoint {
@@ -101,7 +104,7 @@ impl Endpoint {
                 Operator::of(peer)?;
                 reads(head)?;
                 let serving = self.state.serving.get().ok_or(Refusal::NotYet)?;
-                json(StatusCode::OK, &serving.reloader.facts())
+                json(StatusCode::OK, &serving.reloader.facts().await?)
             }
             "/log-level" => self.log_level(Operator::of(peer)?, head, body).await,
             "/reload" => self.reload(Operator::of(peer)?, head).await,
@@ -166,7 +169,7 @@ impl Refusal {
             Self::NotYet | Self::Stopping => StatusCode::SERVICE_UNAVAILABLE,
             Self::Unreadable | Self::Levels(_) => StatusCode::BAD_REQUEST,
             Self::Method(_) => StatusCode::METHOD_NOT_ALLOWED,
-            Self::Unwritable(_) | Self::Figures(_) | Self::Unchangeable(_) | Self::Panic => {
+            Self::Unwritable(_) | Self::Figures(_) | Self::Unchangeable(_) | Self::Untold(_) | Self::Panic => {
                 StatusCode::INTERNAL_SERVER_ERROR
             }
         };

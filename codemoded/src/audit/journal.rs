@@ -2,13 +2,14 @@
 
 use std::fmt;
 use std::io::{self, IoSlice, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 
-use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::io::Errno;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
+
+use crate::sealed;
 
 const SOCKET: &str = "/run/systemd/journal/socket";
 
@@ -31,11 +32,7 @@ impl Journal {
 
     /// What is too large for a datagram goes in a sealed memory file.
     fn send_large(&self, entry: &[u8]) -> io::Result<()> {
-        let file = rustix::fs::memfd_create("audit", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
-        let mut file = std::fs::File::from(file);
-        file.write_all(entry)?;
-        rustix::fs::fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE | SealFlags::SEAL)?;
-        let file = OwnedFd::from(file);
+        let file = sealed::file("audit", entry)?;
         let descriptors = [file.as_fd()];
         let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut ancillary = SendAncillaryBuffer::new(&mut space);

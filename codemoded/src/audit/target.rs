@@ -13,9 +13,9 @@ use super::{AuditError, Destination};
 
 /// Something that takes lines. A write may take less than it is given.
 pub(super) trait Target: Write + fmt::Debug + Send {
-    /// Opens it again by its name.
-    fn reopen(&mut self) -> io::Result<()> {
-        Ok(())
+    /// Opens it again by its name, and tells whether it has one.
+    fn reopen(&mut self) -> io::Result<bool> {
+        Ok(false)
     }
 }
 
@@ -47,9 +47,9 @@ fn append(path: &Path) -> io::Result<File> {
 }
 
 impl Target for Named {
-    fn reopen(&mut self) -> io::Result<()> {
+    fn reopen(&mut self) -> io::Result<bool> {
         self.file = append(&self.path)?;
-        Ok(())
+        Ok(true)
     }
 }
 
@@ -66,3 +66,18 @@ impl Write for Named {
 impl Target for File {}
 
 impl Target for Journal {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_has_a_name_is_opened_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let rows = [(Destination::Stdout, false), (Destination::File(folder.path().join("audit.jsonl")), true)];
+        for (to, is_reopened) in rows {
+            let mut target = open(&to, tempfile::tempfile().unwrap()).unwrap().unwrap();
+            assert_eq!(target.reopen().unwrap(), is_reopened, "{to:?}");
+        }
+    }
+}

@@ -168,17 +168,18 @@ impl Writer {
         if !self.queue.take_reopen() {
             return false;
         }
-        let reopened = self.target.reopen();
-        match &reopened {
-            Ok(()) => {
+        match self.target.reopen() {
+            Ok(false) => false,
+            Ok(true) => {
                 self.torn = false;
                 tracing::info!("the audit file is opened again");
+                true
             }
             Err(error) => {
-                tracing::error!(%error, "the audit file cannot be opened again; the one before is written on")
+                tracing::error!(%error, "the audit file cannot be opened again; the one before is written on");
+                false
             }
         }
-        reopened.is_ok()
     }
 
     /// At most once a minute.

@@ -12,6 +12,7 @@ use clap::{Args, Subcommand};
 
 use crate::audit::Destination;
 use crate::audit::reading::{AuditLine, Broken, Filter, each_line, shown};
+use crate::file::{self, FileFault};
 use crate::run::record::Outcome;
 
 /// How often a followed file is looked at.
@@ -75,6 +76,8 @@ pub(super) enum AuditError {
     InTheJournal,
     #[error("audit.to is `{0}`, which is no file: say which file to read")]
     NoFile(Destination),
+    #[error(transparent)]
+    File(#[from] FileFault),
     #[error("cannot read `{}`", .0.display())]
     Read(PathBuf, #[source] io::Error),
     #[error("cannot write what was found")]
@@ -109,7 +112,7 @@ pub(super) fn carry_out<E: From<AuditError>>(
             let files = if files.is_empty() { vec![file()?] } else { files };
             let filter = wanted.filter();
             let mut show = Show::new(out, &filter, wanted.json);
-            files.iter().try_for_each(|file| query(file, &mut show)).and_then(|()| show.flush())
+            query(&files, &mut show)
         }
     };
     match done {
@@ -119,18 +122,18 @@ pub(super) fn carry_out<E: From<AuditError>>(
     }
 }
 
-fn query(path: &Path, show: &mut Show<'_>) -> Result<(), AuditError> {
-    let unreadable = |cause| AuditError::Read(path.to_owned(), cause);
-    let text: Box<dyn io::Read> = match path.as_os_str() == "-" {
-        true => Box::new(io::stdin()),
-        false => Box::new(File::open(path).map_err(unreadable)?),
+/// Nothing is shown where one of the files cannot be opened.
+fn query(paths: &[PathBuf], show: &mut Show<'_>) -> Result<(), AuditError> {
+    let open = |path: &PathBuf| -> Result<Box<dyn io::Read>, AuditError> {
+        Ok(if path.as_os_str() == "-" { Box::new(io::stdin()) } else { Box::new(file::open(path)?) })
     };
-    read(path, text, |line| show.line(&line))
+    let texts = paths.iter().map(open).collect::<Result<Vec<_>, _>>()?;
+    paths.iter().zip(texts).try_for_each(|(path, text)| read(path, text, |line| show.line(&line)))?;
+    show.flush()
 }
 
 fn tail(path: &Path, lines: usize, follow: bool, show: &mut Show<'_>) -> Result<(), AuditError> {
-    let unreadable = |cause| AuditError::Read(path.to_owned(), cause);
-    let mut file = File::open(path).map_err(unreadable)?;
+    let mut file = file::open(path)?;
     let mut last = VecDeque::new();
     let filter = show.filter;
     read(path, &mut file, |line| {
@@ -169,7 +172,7 @@ fn follow(path: &Path, mut file: File, show: &mut Show<'_>) -> Result<(), AuditE
 
 /// The file that has taken the place of the one that is read, or the same from its start where it was cut.
 fn successor(path: &Path, file: &File) -> Option<File> {
-    let (old, next) = (file.metadata().ok()?, File::open(path).ok()?);
+    let (old, next) = (file.metadata().ok()?, file::open(path).ok()?);
     let new = next.metadata().ok()?;
     let at = io::Seek::stream_position(&mut &*file).ok()?;
     ((old.dev(), old.ino()) != (new.dev(), new.ino()) || new.len() < at).then_some(next)

@@ -11,24 +11,30 @@ use clap::Subcommand;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::running::{self, At};
+use super::running;
 use super::{CommandError, failed, policy, pretty, runtime, say, serve};
 use crate::audit::Audit;
 use crate::config::{Config, Identity, Sources, Transport};
 use crate::daemon::{Daemon, Instruments};
+use crate::doctor;
+use crate::failure::Failure;
+use crate::file::{self, FileFault};
 use crate::generation::Generation;
 use crate::identity::{Subject, SubjectId};
+use crate::limits::Limit;
 use crate::mcp::run_text;
 use crate::metrics::Metrics;
 use crate::plugin::take_stdout;
+use crate::position::Position;
 use crate::run::Request;
 use crate::supervisor::Supervisor;
 use crate::telemetry;
 use crate::telemetry::spans::Spans;
-use crate::value::{Bounds, Value, read};
+use crate::value::{Bounds, Map, Value, read};
 
 /// How long tasks that are dropped at the end may take.
 const SHUTDOWN_TIME: Duration = Duration::from_millis(500);
+const MAX_CLAIMS_BYTES: u64 = 1 << 20;
 
 /// What needs a configuration.
 #[derive(Debug, Subcommand)]
@@ -39,8 +45,9 @@ pub(super) enum Configured {
         /// one, from what the running daemon serves.
         #[arg(long, value_name = "OLD")]
         diff: Option<Option<PathBuf>>,
-        #[command(flatten)]
-        at: At,
+        /// The Unix socket where the running daemon is asked; without this, the one of `admin.listen`.
+        #[arg(long, value_name = "PATH", requires = "diff")]
+        socket: Option<PathBuf>,
     },
     /// Lists the capabilities that programs can call.
     Catalog,
@@ -114,31 +121,50 @@ pub(super) fn carry_out(
 impl Configured {
     async fn carry_out(self, service: &serve::Service, transport: Transport, out: File) -> Result<(), CommandError> {
         let serve::Service { sources, config, instruments, .. } = service;
-        let daemon = async || Daemon::start(config, None, instruments).await;
         let text = match self {
-            Self::Check { diff: None, .. } => check(&daemon().await?, config).await?,
+            Self::Check { diff: None, .. } => asked(service, async |daemon| check(daemon, config).await).await?,
+            Self::Check { diff: Some(Some(_)), socket: Some(_) } => return Err(CommandError::TwoBefore),
             Self::Check { diff: Some(Some(old)), .. } => {
                 let old = Config::load(&sources.with_file(old), transport).map_err(CommandError::Config)?;
                 differences(&Arc::new(old), config, instruments).await?
             }
-            Self::Check { diff: Some(None), at } => {
-                let before = running::facts(at, config).await?;
-                let after = daemon().await?;
-                after.check_identity(config).await?;
-                told(&before.differences(&after.facts(config)))
+            Self::Check { diff: Some(None), socket } => {
+                let before = running::facts(socket, config).await?;
+                asked(service, async |after| {
+                    after.check_identity(config).await?;
+                    Ok(told(&before.differences(&after.facts(config))))
+                })
+                .await?
             }
-            Self::Catalog => catalog(&daemon().await?),
-            Self::Search { query, caller } => search(&daemon().await?, subject(caller, config)?, &query).await?,
-            Self::Describe { name, caller } => describe(&daemon().await?, subject(caller, config)?, &name).await?,
+            Self::Catalog => asked(service, async |daemon| Ok(catalog(daemon))).await?,
+            Self::Search { query, caller } => {
+                asked(service, async |daemon| search(daemon, subject(caller, config)?, &query).await).await?
+            }
+            Self::Describe { name, caller } => {
+                asked(service, async |daemon| describe(daemon, subject(caller, config)?, &name).await).await?
+            }
             Self::Policy(policy::Command::Test { files }) => return policy::test(config, &files, out),
             Self::Policy(policy::Command::Eval { name, arguments, caller }) => {
                 let subject = subject(caller, config)?;
-                policy::eval(&daemon().await?, config, subject, &name, &arguments).await?
+                asked(service, async |daemon| policy::eval(daemon, config, subject, &name, &arguments).await).await?
             }
-            Self::Run { file, caller } => run(&daemon().await?, subject(caller, config)?, &file).await?,
+            Self::Run { file, caller } => {
+                asked(service, async |daemon| run(daemon, subject(caller, config)?, &file).await).await?
+            }
         };
         say(out, &text)
     }
+}
+
+/// What a daemon of this configuration says, which ends then as one that serves.
+async fn asked(
+    service: &serve::Service,
+    ask: impl AsyncFnOnce(&Daemon) -> Result<String, CommandError>,
+) -> Result<String, CommandError> {
+    let daemon = Daemon::start(&service.config, None, &service.instruments).await?;
+    let said = ask(&daemon).await;
+    daemon.end().await;
+    said
 }
 
 /// Only of what runs programs.
@@ -167,6 +193,9 @@ fn start_audit(command: Option<&Configured>, config: &Config, out: &File) -> Res
 
 async fn check(daemon: &Daemon, config: &Config) -> Result<String, CommandError> {
     daemon.check_identity(config).await?;
+    if let Some((found, mend)) = doctor::no_place(&config.audit.to) {
+        return Err(CommandError::NoPlace { found, mend });
+    }
     let generation = daemon.current.get();
     let Generation { catalog, policy, plugins, .. } = &*generation;
     let loaded: Vec<_> = plugins
@@ -189,9 +218,18 @@ async fn check(daemon: &Daemon, config: &Config) -> Result<String, CommandError>
 /// What a reload would change: the new generation is built beside the old one, as a reload builds it.
 async fn differences(old: &Arc<Config>, new: &Arc<Config>, instruments: &Instruments) -> Result<String, CommandError> {
     let before = Daemon::start(old, None, instruments).await?;
-    let after = before.beside(new).await?;
-    after.check_identity(new).await?;
-    Ok(told(&before.facts(old).differences(&after.facts(new))))
+    let after = match before.beside(new).await {
+        Ok(after) => after,
+        Err(error) => {
+            before.end().await;
+            return Err(error.into());
+        }
+    };
+    let checked = after.check_identity(new).await;
+    let differences = before.facts(old).differences(&after.facts(new));
+    Daemon::end_together([before, after]).await;
+    checked?;
+    Ok(told(&differences))
 }
 
 fn told(differences: &[String]) -> String {
@@ -223,11 +261,7 @@ async fn describe(daemon: &Daemon, subject: Subject, name: &str) -> Result<Strin
 }
 
 async fn run(daemon: &Daemon, subject: Subject, file: &Path) -> Result<String, CommandError> {
-    let read = match file.as_os_str() == "-" {
-        true => std::io::read_to_string(std::io::stdin()),
-        false => std::fs::read_to_string(file),
-    };
-    let source = read.map_err(|cause| CommandError::Read(file.to_owned(), cause))?;
+    let source = program(file, daemon.current.get().limits.max_source_bytes)?;
     let (cancelled, progress) = (CancellationToken::new(), watch::Sender::default());
     let generation = daemon.current.get();
     let request = Request { generation, subject, source, arrived: Instant::now(), cancelled, progress, remote: None };
@@ -236,6 +270,20 @@ async fn run(daemon: &Daemon, subject: Subject, file: &Path) -> Result<String, C
         Ok(value) => Ok(value.to_json() + "\n"),
         Err(failure) => Err(CommandError::Failed(run_text(&failure, &report.calls))),
     }
+}
+
+/// A program's text, from a file, a pipe or standard input. No more of it is read than would run.
+fn program(file: &Path, max_bytes: usize) -> Result<String, CommandError> {
+    let max_bytes = u64::try_from(max_bytes).unwrap_or(u64::MAX);
+    let read = match file.as_os_str() == "-" {
+        true => file::bounded(file, std::io::stdin(), max_bytes),
+        false => file::read_stream(file, max_bytes),
+    };
+    read.and_then(|bytes| file::text(file, bytes)).map_err(|fault| match fault {
+        // In the tool's words.
+        FileFault::TooLarge { .. } => failed(&Failure::Limit(Limit::MaxSourceBytes)),
+        fault => CommandError::Files(vec![fault]),
+    })
 }
 
 fn subject(caller: Caller, config: &Config) -> Result<Subject, CommandError> {
@@ -247,11 +295,19 @@ fn subject(caller: Caller, config: &Config) -> Result<Subject, CommandError> {
         }
     };
     if let Some(file) = caller.claims {
-        let text = std::fs::read(&file).map_err(|cause| CommandError::Read(file.clone(), cause))?;
-        match read(&text, Bounds { max_bytes: 1 << 20, max_depth: 32 }) {
-            Ok(Value::Map(claims)) => subject.claims = claims.into(),
-            Ok(_) | Err(_) => return Err(CommandError::Claims(file)),
-        }
+        subject.claims = claims(file)?.into();
     }
     Ok(subject)
+}
+
+fn claims(path: PathBuf) -> Result<Map, CommandError> {
+    let text = file::read_stream(&path, MAX_CLAIMS_BYTES).map_err(|fault| CommandError::Files(vec![fault]))?;
+    match read(&text, Bounds { max_bytes: text.len(), max_depth: 32 }) {
+        Ok(Value::Map(claims)) => Ok(claims),
+        Ok(_) => Err(CommandError::NoClaims(path)),
+        Err(error) => {
+            let at = Position::in_bytes(&text, error.at);
+            Err(CommandError::Claims { path, at, fault: error.fault })
+        }
+    }
 }

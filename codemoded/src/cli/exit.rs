@@ -3,6 +3,7 @@
 use std::io::ErrorKind;
 
 use super::CommandError;
+use super::audit::AuditError;
 use super::policy::TrialError;
 use super::reload::ReloadFault;
 use super::running::RunningFault;
@@ -31,22 +32,32 @@ const CONFIG: u8 = 78;
 
 pub(super) fn code(error: &CommandError) -> u8 {
     match error {
-        CommandError::Config(_) | CommandError::Unwell(Severity::Fault) => CONFIG,
+        CommandError::Config(_)
+        | CommandError::NoPlace { .. }
+        | CommandError::Unwell(Severity::Fault)
+        | CommandError::Trial(TrialError::Folder(..)) => CONFIG,
         CommandError::Start(error) => of_start(error),
         CommandError::NoSubject
+        | CommandError::TwoBefore
         | CommandError::Subject(_)
         | CommandError::Token(_)
-        | CommandError::Trial(TrialError::Argument(_)) => USAGE,
-        CommandError::Read(..) | CommandError::Claims(_) => NO_INPUT,
+        | CommandError::Audit(AuditError::InTheJournal | AuditError::NoFile(_))
+        | CommandError::Trial(TrialError::Argument(_) | TrialError::ArgumentTwice(_)) => USAGE,
+        CommandError::Files(_)
+        | CommandError::NoClaims(_)
+        | CommandError::Claims { .. }
+        | CommandError::Audit(AuditError::File(_) | AuditError::Read(..)) => NO_INPUT,
         CommandError::Generate(_) | CommandError::NoAudit(_) => CANT_CREATE,
         CommandError::Plugin(error) => error.exit_code(),
         CommandError::Reload(ReloadFault::Failed(_)) => CONFIG,
         CommandError::Reload(_) => UNAVAILABLE,
         CommandError::Running(fault) => of_running(fault),
         CommandError::Runtime(_) | CommandError::NoSpans(_) => OS,
-        CommandError::Write(_) | CommandError::Stdio(_) | CommandError::Log(_) => IO,
-        CommandError::Audit(_)
-        | CommandError::Trial(_)
+        CommandError::Write(_)
+        | CommandError::Stdio(_)
+        | CommandError::Log(_)
+        | CommandError::Audit(AuditError::Write(_)) => IO,
+        CommandError::Trial(TrialError::NoRules | TrialError::NoTests | TrialError::Failed { .. })
         | CommandError::Failed(_)
         | CommandError::Unwell(Severity::Ok | Severity::Warning) => NO,
     }

@@ -15,6 +15,7 @@ use crate::capability::Capability;
 use crate::config::{self, Config};
 use crate::daemon::{Daemon, StartError, policy_source};
 use crate::failure::Failure;
+use crate::file::FileFault;
 use crate::identity::Subject;
 use crate::mcp::text;
 use crate::policy::{Asked, Decision, PolicyError, PolicySource, Question, Text, Trial};
@@ -51,6 +52,8 @@ pub(super) enum TrialError {
     Failed { failed: usize, all: usize },
     #[error("`{0}` is no argument; write KEY=VALUE")]
     Argument(String),
+    #[error("the argument `{0}` is given twice")]
+    ArgumentTwice(String),
     #[error("cannot look for tests in `{}`", .0.display())]
     Folder(PathBuf, #[source] std::io::Error),
 }
@@ -58,10 +61,11 @@ pub(super) enum TrialError {
 /// Runs the tests; needs neither plugins nor workers. The report is printed whether or not they pass.
 pub(super) fn test(config: &Config, files: &[PathBuf], out: File) -> Result<(), CommandError> {
     let source = source(config)?;
-    let files = if files.is_empty() { beside(&source)? } else { files.to_vec() };
-    let (texts, faults): (Vec<_>, Vec<_>) = files.iter().map(|file| Text::read(file)).partition(Result::is_ok);
-    refuse(faults.into_iter().filter_map(Result::err).collect())?;
-    let texts: Vec<Text> = texts.into_iter().flatten().collect();
+    let texts = match files {
+        [] => texts(&beside(&source)?)
+            .map_err(|faults| StartError::Policy(faults.into_iter().map(PolicyError::from).collect()))?,
+        named => texts(named).map_err(CommandError::Files)?,
+    };
     let mut trial = Trial::prepare(&source, &texts).map_err(StartError::Policy)?;
     let tested = trial.tests().map_err(StartError::Policy)?;
     let mut report = String::new();
@@ -124,8 +128,15 @@ fn source(config: &Config) -> Result<PolicySource, CommandError> {
     }
 }
 
-fn refuse(faults: Vec<PolicyError>) -> Result<(), StartError> {
-    if faults.is_empty() { Ok(()) } else { Err(StartError::Policy(faults)) }
+fn texts(files: &[PathBuf]) -> Result<Vec<Text>, Vec<FileFault>> {
+    let (mut texts, mut faults) = (Vec::new(), Vec::new());
+    for file in files {
+        match Text::read(file) {
+            Ok(text) => texts.push(text),
+            Err(fault) => faults.push(fault),
+        }
+    }
+    if faults.is_empty() { Ok(texts) } else { Err(faults) }
 }
 
 /// The `*_test.rego` files in the folders of the policy's modules, other than those modules themselves.
@@ -151,7 +162,9 @@ fn bound(capability: &Capability, given: &[String]) -> Result<Map, CommandError>
     for argument in given {
         let (key, text) = argument.split_once('=').ok_or_else(|| TrialError::Argument(argument.clone()))?;
         let value = read(text.as_bytes(), BOUNDS).unwrap_or_else(|_| Value::Str(text.to_owned()));
-        arguments.insert(key.to_owned(), value);
+        if arguments.insert(key.to_owned(), value).is_some() {
+            return Err(TrialError::ArgumentTwice(key.to_owned()).into());
+        }
     }
     let refused = |diagnostic| Failure::InvalidArguments(format!("{}: {diagnostic}", capability.name));
     let bound = capability.input.bind(arguments).map_err(refused);

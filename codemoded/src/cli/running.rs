@@ -7,6 +7,7 @@ use clap::Args;
 use http::{Method, StatusCode};
 
 use crate::admin::client::{Answer, AskError, Reloaded, ask};
+use crate::causes::all_with_causes;
 use crate::config::{Config, ConfigFault, Sources, Transport};
 use crate::daemon::Facts;
 use crate::telemetry::Directives;
@@ -32,7 +33,7 @@ pub(super) struct At {
 /// Why a running daemon does not do it.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum RunningFault {
-    #[error("{}", super::lines(.0))]
+    #[error("{}", all_with_causes(.0))]
     Config(Vec<ConfigFault>),
     #[error(
         "admin.listen: there is no Unix socket, and nothing else takes changes; add one, such as \
@@ -83,8 +84,8 @@ pub(super) fn reload(at: &At, sources: &Sources) -> Result<String, RunningFault>
 }
 
 /// What the running daemon serves, for telling a configuration from it.
-pub(super) async fn facts(at: At, config: &Config) -> Result<Facts, RunningFault> {
-    let socket = at.socket.map_or_else(|| socket_of(config), Ok)?;
+pub(super) async fn facts(socket: Option<PathBuf>, config: &Config) -> Result<Facts, RunningFault> {
+    let socket = socket.map_or_else(|| socket_of(config), Ok)?;
     let answer = ask(&socket, Method::GET, "/facts", String::new()).await?;
     match answer.status {
         StatusCode::OK => serde_json::from_str(&answer.text).map_err(RunningFault::NotUnderstood),

@@ -52,6 +52,8 @@ pub(super) async fn over_http(service: Service, out: File) -> Result<(), Command
     let watchdog = daemon.watchdog(supervisor.clone());
     announce(&daemon, &reloader, &supervisor);
     signals.until_stop(&reloader).await;
+    // First, for whoever hears that it stops must not hear afterwards that it is ready.
+    reloader.stop().await;
     supervisor.stopping();
     admin.drains();
     let patience = patience(&reloader);
@@ -76,20 +78,31 @@ pub(super) async fn over_stdio(service: Service, out: File) -> Result<(), Comman
     let given = Given { sources, transport: Transport::Stdio, reached: None, config, instruments };
     let reloader = daemon.reloader(given, supervisor.clone());
     let stopping = CancellationToken::new();
-    let mut serving = std::pin::pin!(serve_stdio(daemon.server().for_subject(subject), out, stopping.clone()));
-    let _watchdog = daemon.watchdog(supervisor.clone());
+    let mut serving = Box::pin(serve_stdio(daemon.server().for_subject(subject), out, stopping.clone()));
+    let watchdog = daemon.watchdog(supervisor.clone());
     announce(&daemon, &reloader, &supervisor);
-    tokio::select! {
-        ended = serving.as_mut() => return ended.map_err(CommandError::Stdio),
-        () = signals.until_stop(&reloader) => {}
-    }
+    let hung_up = tokio::select! {
+        ended = serving.as_mut() => Some(ended),
+        () = signals.until_stop(&reloader) => None,
+    };
+    // First, for whoever hears that it stops must not hear afterwards that it is ready.
+    reloader.stop().await;
     supervisor.stopping();
     stopping.cancel();
-    let finishing = finish(serving.as_mut(), &daemon.runs, patience(&reloader));
-    match signals.unless_again(finishing).await {
-        Some(Some(ended)) => ended.map_err(CommandError::Stdio),
-        Some(None) | None => Ok(()),
-    }
+    let patience = patience(&reloader);
+    let is_asked_to = hung_up.is_none();
+    let ending = async {
+        let ended = match hung_up {
+            Some(ended) => Some(ended),
+            None => finish(serving.as_mut(), &daemon.runs, patience).await,
+        };
+        // Whoever still holds the generation keeps its plugins.
+        drop((serving, reloader, watchdog));
+        daemon.end().await;
+        ended
+    };
+    let ended = if is_asked_to { signals.unless_again(ending).await.flatten() } else { ending.await };
+    ended.map_or(Ok(()), |ended| ended.map_err(CommandError::Stdio))
 }
 
 fn announce(daemon: &Daemon, reloader: &Reloader, supervisor: &Supervisor) {

@@ -1,7 +1,7 @@
 //! Building one generation, beside the one that serves where there is one.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use codemode_plugin_api::descriptor::CapabilityDescriptor;
 
@@ -30,7 +30,8 @@ pub(super) struct Ground<'a> {
 /// A generation that has shown that it works, or every fault that can be seen without the others mended. Nothing that
 /// serves waits for it.
 pub(super) async fn build(config: &Arc<Config>, ground: Ground<'_>) -> Result<Generation, StartError> {
-    let running = ground.before.map(|before| before.plugins.instances().to_vec()).unwrap_or_default();
+    let running = ground.before.map(|before| before.plugins.instances().iter().map(Arc::downgrade).collect());
+    let running: Vec<_> = running.unwrap_or_default();
     let (for_policy, for_plugins) = (Arc::clone(config), Arc::clone(config));
     let (offered, policy, credentials) = tokio::join!(
         aside(move || offered(&for_plugins, &running)),
@@ -50,7 +51,7 @@ pub(super) async fn build(config: &Arc<Config>, ground: Ground<'_>) -> Result<Ge
 }
 
 /// Starts the plugins, and makes a catalog of what they offer. Blocks meanwhile.
-fn offered(config: &Config, running: &[Arc<plugin::Instance>]) -> Result<(Plugins, Catalog), StartError> {
+fn offered(config: &Config, running: &[Weak<plugin::Instance>]) -> Result<(Plugins, Catalog), StartError> {
     let most = config.limits.max_handlers;
     let started = Plugins::start_beside(running, &specs(config), most, Path::new(THIS_EXECUTABLE));
     let mut plugins = started.map_err(StartError::Plugins)?;
@@ -121,5 +122,6 @@ pub fn policy_source(rego: &config::Rego) -> Result<PolicySource, Vec<PolicyErro
     source.discover = rego.discover.as_ref().map(|reference| reference.as_str().to_owned());
     source.reason = rego.reason.as_ref().map(|reference| reference.as_str().to_owned());
     source.danger_builtins.clone_from(&rego.danger_builtins);
+    source.places.clone_from(&rego.places);
     Ok(source)
 }

@@ -42,7 +42,7 @@ pub(super) async fn all(
 pub(super) async fn worker(pool: &Pool) -> Result<Confinement, StartError> {
     let conversation = async {
         let mut worker: Worker = pool.take().await?;
-        worker.send(&ToWorker::Program(PROBE.to_owned())).await?;
+        worker.send(&ToWorker::Program(PROBE.to_owned()));
         let answer = worker.receive().await?;
         let confinement = worker.confinement();
         worker.end(());

@@ -3,11 +3,14 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Instant, SystemTime};
 
+use tokio::task::JoinError;
+use tokio_util::sync::CancellationToken;
+
 use super::build::{Ground, build};
 use super::{Daemon, Facts, Instruments, StartError};
-use crate::causes::{reasons, with_causes};
+use crate::causes::{all_with_causes, reasons, with_causes};
 use crate::config::{Config, ConfigFault, Fixed, Sources, Transport, changed};
-use crate::generation::Current;
+use crate::generation::{Current, Generation};
 use crate::mcp::http::Reached;
 use crate::supervisor::Supervisor;
 use crate::worker::Spawner;
@@ -41,6 +44,8 @@ struct Shared {
     supervisor: Supervisor,
     instruments: Instruments,
     one_at_a_time: tokio::sync::Mutex<()>,
+    /// Fires when the daemon stops.
+    stopping: CancellationToken,
     state: Mutex<ReloadState>,
 }
 
@@ -74,12 +79,14 @@ pub struct Reloaded {
 /// Why everything is as it was.
 #[derive(Debug, thiserror::Error)]
 pub enum ReloadError {
-    #[error("{}", .0.iter().map(|fault| with_causes(fault)).collect::<Vec<_>>().join("\n"))]
+    #[error("{}", all_with_causes(.0))]
     Config(Vec<ConfigFault>),
     #[error(transparent)]
     Build(#[from] StartError),
     #[error("the reload panicked")]
-    Panicked(#[source] tokio::task::JoinError),
+    Panicked(#[source] JoinError),
+    #[error("the daemon stops")]
+    Stopping,
 }
 
 impl Daemon {
@@ -98,18 +105,26 @@ impl Daemon {
             supervisor,
             instruments,
             one_at_a_time: tokio::sync::Mutex::default(),
+            stopping: CancellationToken::new(),
             state,
         }))
     }
 }
 
 impl Reloader {
-    /// Reads the configuration again, and whatever it names; the log gets its levels from it, and the audit's file is
-    /// opened again, whatever becomes of the rest. Goes on to its end also where nobody waits for it.
+    /// Opens the audit's file again; then reads the configuration again, and whatever it names, and the log gets its levels
+    /// from it. Goes on to its end also where nobody waits for it.
     pub async fn reload(&self) -> Result<Reloaded, ReloadError> {
         self.0.instruments.audit.reopen();
         let shared = Arc::clone(&self.0);
         tokio::spawn(async move { shared.reload().await }).await.map_err(ReloadError::Panicked)?
+    }
+
+    /// From now on nothing is exchanged any more, and the service manager hears nothing of a reload.
+    pub async fn stop(&self) {
+        self.0.stopping.cancel();
+        // One that has exchanged already comes to its end, which is near.
+        drop(self.0.one_at_a_time.lock().await);
     }
 
     pub fn state(&self) -> ReloadState {
@@ -117,10 +132,15 @@ impl Reloader {
     }
 
     /// What serves now, as far as it tells one configuration from another.
-    pub fn facts(&self) -> Facts {
-        // A swap holds the state, so the two belong together.
-        let state = self.0.state();
-        Facts::of(&self.0.current.get(), &state.config, &self.0.fixed)
+    pub async fn facts(&self) -> Result<Facts, JoinError> {
+        let shared = Arc::clone(&self.0);
+        let (generation, config) = {
+            // A swap holds the state, so the two belong together.
+            let state = shared.state();
+            (shared.current.get(), Arc::clone(&state.config))
+        };
+        // Of a large catalog they are much to hash.
+        tokio::task::spawn_blocking(move || Facts::of(&generation, &config, &shared.fixed)).await
     }
 }
 
@@ -134,9 +154,19 @@ impl ReloadError {
 impl Shared {
     async fn reload(self: Arc<Self>) -> Result<Reloaded, ReloadError> {
         let _only_one = self.one_at_a_time.lock().await;
+        if self.stopping.is_cancelled() {
+            return Err(ReloadError::Stopping);
+        }
         let began = Instant::now();
         self.supervisor.reloading();
-        let outcome = self.attempt().await;
+        let outcome = match self.stopping.run_until_cancelled(self.next()).await {
+            Some(next) => next.and_then(|(config, generation)| self.exchange(config, generation)),
+            None => Err(ReloadError::Stopping),
+        };
+        if matches!(outcome, Err(ReloadError::Stopping)) {
+            tracing::info!("a reload is given up, for the daemon stops");
+            return outcome;
+        }
         let attempt = match &outcome {
             Ok(reloaded) => Ok(reloaded.clone()),
             Err(error) => Err(error.reasons()),
@@ -153,11 +183,14 @@ impl Shared {
             state.last = Some(attempt);
             state.status(self.current.get().number)
         };
-        self.supervisor.ready(&status);
+        if !self.stopping.is_cancelled() {
+            self.supervisor.ready(&status);
+        }
         outcome
     }
 
-    async fn attempt(&self) -> Result<Reloaded, ReloadError> {
+    /// What would serve next. Dropping the future leaves everything as it is.
+    async fn next(&self) -> Result<(Arc<Config>, Generation), ReloadError> {
         let (sources, transport) = (self.sources.clone(), self.transport);
         let load = tokio::task::spawn_blocking(move || Config::load(&sources, transport));
         let config = load.await.map_err(ReloadError::Panicked)?.map_err(ReloadError::Config)?;
@@ -165,14 +198,22 @@ impl Shared {
         let before = self.current.get();
         let ground = Ground { spawner: &self.spawner, reached: self.reached.as_ref(), before: Some(&before) };
         let generation = build(&config, ground).await?;
+        Ok((config, generation))
+    }
+
+    fn exchange(&self, config: Arc<Config>, generation: Generation) -> Result<Reloaded, ReloadError> {
         let reloaded =
             Reloaded { generation: generation.number, kept: changed(&self.fixed, &config.fixed(self.transport)) };
-        let mut state = self.state();
-        let before = self.current.swap(generation);
-        state.config = Arc::clone(&config);
-        drop(state);
-        drop(before);
-        if let Err(error) = self.instruments.levels.set(config.log.level.clone(), "the configuration") {
+        let level = config.log.level.clone();
+        {
+            let mut state = self.state();
+            if self.stopping.is_cancelled() {
+                return Err(ReloadError::Stopping);
+            }
+            drop(self.current.swap(generation));
+            state.config = config;
+        }
+        if let Err(error) = self.instruments.levels.set(level, "the configuration") {
             tracing::warn!(cause = with_causes(&error), "the log's levels stay as they are");
         }
         Ok(reloaded)

@@ -7,6 +7,7 @@ use super::files::{self, readable_by_daemon};
 use super::{Finding, Severity, clock};
 use crate::causes::with_causes;
 use crate::config::{Config, Identity};
+use crate::file::FileFault;
 use crate::identity::jwt;
 use crate::identity::tokens::{Census, TokenFileError, Tokens};
 
@@ -31,7 +32,7 @@ fn tokens(path: &Path) -> Finding {
     let what = "tokens";
     let file = files::finding(what, path);
     match Tokens::open(path.to_owned()) {
-        Err(error @ TokenFileError::Unreadable { .. }) => {
+        Err(error @ TokenFileError::File(FileFault::Forbidden { .. })) => {
             Finding::fault(what, with_causes(&error), readable_by_daemon(path))
         }
         Err(error) => Finding::fault(

@@ -12,6 +12,9 @@ const JOURNAL: &str = "/run/systemd/journal/socket";
 
 pub(super) fn finding(to: &Destination) -> Finding {
     let what = "audit";
+    if let Some((found, mend)) = no_place(to) {
+        return Finding::fault(what, found, mend);
+    }
     match to {
         Destination::Off => Finding::ok(what, "off: nothing is kept of who called what"),
         Destination::Stdout => Finding::ok(what, "to standard output"),
@@ -24,17 +27,25 @@ pub(super) fn finding(to: &Destination) -> Finding {
     }
 }
 
+/// Why a file of the audit cannot be there whoever writes it, and the mend.
+pub fn no_place(to: &Destination) -> Option<(String, String)> {
+    let Destination::File(path) = to else { return None };
+    let place = folder(path).display();
+    if path.is_dir() {
+        let mend = "write the path of a file into `audit.to`";
+        return Some((format!("`{}` is a folder", path.display()), mend.to_owned()));
+    }
+    let mend = || format!("create `{place}` for the daemon's user, such as by `LogsDirectory=`");
+    (!folder(path).is_dir()).then(|| (format!("there is no folder `{place}` for the file"), mend()))
+}
+
+fn folder(path: &Path) -> &Path {
+    path.parent().unwrap_or(Path::new("/"))
+}
+
 /// A file that is not there yet is made in its folder.
 fn file(what: &str, path: &Path) -> Finding {
-    let folder = path.parent().unwrap_or(Path::new("/"));
-    let (shown, place) = (path.display(), folder.display());
-    if path.is_dir() {
-        return Finding::fault(what, format!("`{shown}` is a folder"), "write the path of a file into `audit.to`");
-    }
-    if !folder.is_dir() {
-        let mend = format!("create `{place}` for the daemon's user, such as by `LogsDirectory=`");
-        return Finding::fault(what, format!("there is no folder `{place}` for the file"), mend);
-    }
+    let (folder, shown) = (folder(path), path.display());
     let (needed, rights) = match path.exists() {
         true => (path, Access::WRITE_OK),
         false => (folder, Access::WRITE_OK | Access::EXEC_OK),

@@ -131,12 +131,12 @@ fn shape(message: &Map, is_request: bool) -> Result<(), Rejection> {
     if message.get("jsonrpc") != Some(&Value::from("2.0")) {
         return Err(invalid("`jsonrpc` must be \"2.0\""));
     }
+    let is_response = message.contains_key("result") || message.contains_key("error");
     let method = match message.get("method") {
+        Some(_) if is_response => return Err(invalid("a request has neither `result` nor `error`")),
         Some(Value::Str(method)) => method.as_str(),
         Some(_) => return Err(invalid("`method` must be a string")),
-        None if message.contains_key("result") || message.contains_key("error") => {
-            return Err(invalid("this server asks nothing, so it takes no responses"));
-        }
+        None if is_response => return Err(invalid("this server asks nothing, so it takes no responses")),
         None => return Err(invalid("`method` is missing")),
     };
     let params = match message.get("params") {

@@ -23,12 +23,13 @@ use tokio::sync::watch;
 use super::http::{Door, Served, Snapshot};
 use super::progress::telling;
 use super::tools::{Tool, definitions};
-use super::{MAX_PUBLISHED_BYTES, printable, run_text, text};
+use super::{run_text, text};
 use crate::failure::Failure;
 use crate::generation::{Current, Generation};
 use crate::identity::Subject;
 use crate::run::trace::Remote;
 use crate::run::{Report, Request as RunRequest, Runs};
+use crate::text::{MAX_PUBLISHED_BYTES, printable};
 use crate::value::{Map, Value};
 
 /// How long a client may keep a list before it asks again. The tools never change; what the catalog holds is found

@@ -107,7 +107,7 @@ impl<W: AsyncWrite + Unpin> Feeding<'_, W> {
     async fn hand_on(&mut self, line: Result<Vec<u8>, TooLong>) -> bool {
         let checked = match line.as_deref() {
             Ok(line) if line.trim_ascii().is_empty() => return true,
-            Ok(line) => check(line),
+            Ok(line) => check(line).and_then(|checked| self.owed.once(checked)),
             Err(TooLong) => Err(too_large()),
         };
         match (checked, line) {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use rmcp::model::{JsonObject, MetaObject, Tool as Definition, ToolAnnotations};
 use serde_json::{Value as Json, json};
 
-use super::{MAX_PUBLISHED_BYTES, printable};
+use crate::text::{MAX_PUBLISHED_BYTES, printable};
 
 /// One of the three.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

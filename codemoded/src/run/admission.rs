@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
+use crate::generation::Generation;
 use crate::identity::SubjectId;
 use crate::limits::{Limit, Limits};
 
@@ -29,6 +30,8 @@ pub(super) struct Slot {
 struct State {
     live: usize,
     waiting: usize,
+    /// Whose limits hold: the newest that has been seen.
+    generation: u64,
     max_live: usize,
     max_live_per_subject: usize,
     subjects: HashMap<SubjectId, Standing>,
@@ -44,11 +47,13 @@ struct Standing {
 
 impl Admission {
     /// Waits for a slot; refused at once where too many wait already.
-    pub(super) async fn admit(&self, subject: &SubjectId, limits: &Limits) -> Result<Slot, Limit> {
+    pub(super) async fn admit(&self, subject: &SubjectId, generation: &Generation) -> Result<Slot, Limit> {
+        let limits = &generation.limits;
         let waiting = {
             let mut state = self.lock();
-            state.max_live = limits.max_concurrent_executions;
-            state.max_live_per_subject = limits.max_concurrent_executions_per_subject;
+            if state.take_limits(generation.number, limits) {
+                self.let_in(&mut state);
+            }
             if state.may_start(subject) {
                 state.start(subject);
                 return Ok(self.slot(subject));
@@ -73,6 +78,11 @@ impl Admission {
     fn release(&self, subject: &SubjectId) {
         let mut state = self.lock();
         state.finish(subject);
+        self.let_in(&mut state);
+    }
+
+    /// Gives what slots there are to whoever waits.
+    fn let_in(&self, state: &mut State) {
         while let Some((next, sender)) = state.next_turn() {
             state.start(&next);
             if let Err(mut slot) = sender.send(self.slot(&next)) {
@@ -97,6 +107,17 @@ impl Drop for Slot {
 }
 
 impl State {
+    /// Whether others hold now than before.
+    fn take_limits(&mut self, generation: u64, limits: &Limits) -> bool {
+        if generation <= self.generation {
+            return false;
+        }
+        self.generation = generation;
+        self.max_live = limits.max_concurrent_executions;
+        self.max_live_per_subject = limits.max_concurrent_executions_per_subject;
+        true
+    }
+
     fn may_start(&self, subject: &SubjectId) -> bool {
         let standing = self.subjects.get(subject);
         let first_in_line = standing.is_none_or(|standing| standing.waiting.is_empty());

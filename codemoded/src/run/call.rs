@@ -15,9 +15,8 @@ use crate::identity::Subject;
 use crate::limits::{Limit, Limits};
 use crate::plugin::{CallError, CallRequest};
 use crate::policy::{Asked, Decision, Question};
+use crate::text::{MAX_PUBLISHED_BYTES, printable};
 use crate::value::{Bounds, JsonError, JsonFault, Map, Value, read};
-use tokio_util::sync::CancellationToken;
-
 use crate::worker::protocol::{CallFailure, FailureCode};
 
 /// Values up to this size are bound at once where their schema is simple: changing threads would take longer.
@@ -66,14 +65,15 @@ impl Call<'_> {
 
     async fn steps(&self, arguments: &[u8], recording: &mut CallRecording<'_>) -> Result<Vec<u8>, Fault> {
         let limits = &self.caller.generation.limits;
+        let deadline = (Instant::now() + limits.max_call_time).min(self.caller.deadline);
         // What is not there for the subject is asked nothing else: an answer about its arguments would describe it.
         if !self.caller.generation.shows(self.caller.subject, &self.capability).await {
             return Err(Failure::NotFound { near: None }.into());
         }
         let bound = self.bind(arguments, limits).await?;
         recording.bound(|| Value::Map(bound.clone()).to_json());
-        self.authorize(&bound, recording).await?;
-        let output = self.dispatch(bound, limits, recording).await?;
+        self.authorize(&bound, deadline, recording).await?;
+        let output = self.dispatch(bound, deadline, recording).await?;
         self.check(output, limits).await
     }
 
@@ -89,14 +89,19 @@ impl Call<'_> {
         }
     }
 
-    async fn authorize(&self, arguments: &Map, recording: &mut CallRecording<'_>) -> Result<(), Fault> {
+    async fn authorize(
+        &self,
+        arguments: &Map,
+        deadline: Instant,
+        recording: &mut CallRecording<'_>,
+    ) -> Result<(), Fault> {
         let question = Question {
             subject: self.caller.subject.clone(),
             capability: Asked::from(&*self.capability),
             arguments: Arc::new(arguments.clone()),
         };
         let asked = Instant::now();
-        let decision = self.caller.generation.policy.decide(question, self.caller.deadline).await;
+        let decision = self.caller.generation.policy.decide(question, deadline).await;
         let (decided, answer) = match decision {
             Decision::Allow => (Decided::Allowed, Ok(())),
             Decision::Deny { reason } => (Decided::Denied, Err(Failure::Denied(reason).into())),
@@ -112,14 +117,13 @@ impl Call<'_> {
     async fn dispatch(
         &self,
         arguments: Map,
-        limits: &Limits,
+        deadline: Instant,
         recording: &mut CallRecording<'_>,
     ) -> Result<Vec<u8>, Fault> {
         let instance = self.caller.generation.plugins.get(&self.capability.plugin).ok_or_else(|| {
             let cause = format!("no plugin instance has the name `{}`", self.capability.plugin);
             Fault::because(Failure::Internal, cause)
         })?;
-        self.caller.recording.ledger.dispatched(&self.capability);
         let (run, traceparent) = (self.caller.run.to_string(), recording.traceparent());
         let arguments = Value::Map(arguments).to_json();
         let request = CallRequest {
@@ -127,12 +131,11 @@ impl Call<'_> {
             subject: &self.caller.subject.id,
             run: &run,
             arguments: &arguments,
-            deadline: (Instant::now() + limits.max_call_time).min(self.caller.deadline),
-            cancel: CancellationToken::new(),
+            deadline,
             traceparent: traceparent.as_deref(),
         };
         let sent = Instant::now();
-        let answered = instance.call(request).await;
+        let answered = instance.call(request, || self.caller.recording.ledger.dispatched(&self.capability)).await;
         recording.dispatched(sent.elapsed());
         answered.map_err(|error| self.failed(error))
     }
@@ -148,7 +151,7 @@ impl Call<'_> {
 
     fn failed(&self, error: CallError) -> Fault {
         match error {
-            CallError::Published(message) => Failure::Capability(Some(message)).into(),
+            CallError::Published(message) => Failure::Capability(Some(printable(&message, MAX_PUBLISHED_BYTES))).into(),
             // A call ends with its run; which of the two had the time is told by the clock.
             CallError::TimedOut if Instant::now() >= self.caller.deadline => {
                 Failure::Limit(Limit::MaxExecutionTime).into()

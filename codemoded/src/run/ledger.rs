@@ -29,7 +29,7 @@ impl Ledger {
         Self { calls: Mutex::default(), done }
     }
 
-    /// Notes a call that is about to reach its handler.
+    /// Notes a call that has reached its handler.
     pub(super) fn dispatched(&self, capability: &Capability) {
         let mut calls = self.lock();
         calls.made += 1;

@@ -83,11 +83,16 @@ impl Sampling {
         if (0.0..=1.0).contains(&share) { Ok(Self(share)) } else { Err(NoShare(share)) }
     }
 
+    /// A trace whose random part is below this is sampled. The whole share is above every one of them.
+    fn threshold(self) -> u128 {
+        (self.0 * (1_u64 << RANDOM_BITS) as f64) as u128
+    }
+
     /// The span of a new run.
     pub(super) fn begin(self, remote: Option<Remote>) -> Span {
         let trace = remote.map_or_else(|| Uuid::new_v4().as_u128(), |remote| remote.trace);
-        let random = (trace & ((1 << RANDOM_BITS) - 1)) as f64;
-        let sampled = random < self.0 * (1_u64 << RANDOM_BITS) as f64;
+        let random = trace & ((1 << RANDOM_BITS) - 1);
+        let sampled = random < self.threshold();
         Span { trace, span: new_span(), parent: remote.map(|remote| remote.span), sampled }
     }
 }
@@ -147,9 +152,9 @@ mod tests {
         let count = |share| (0..2_000).filter(|_| of(share).begin(None).sampled).count();
         assert_eq!((count(0.0), count(1.0)), (0, 2_000));
         assert!((50..400).contains(&count(0.1)));
-        for trace in [1, u128::MAX, 0x0af7_6519_16cd_43dd_8448_eb21_1c80_319c] {
-            let remote = Some(Remote { trace, span: 1 });
-            assert_eq!(of(0.3).begin(remote).sampled, of(0.3).begin(remote).sampled);
+        for (trace, least) in [(1, 0.001), (u128::MAX, 1.0), (0x0af7_6519_16cd_43dd_8448_eb21_1c80_319c, 0.285)] {
+            let sampled = |share: f64| of(share).begin(Some(Remote { trace, span: 1 })).sampled;
+            assert!(sampled(least) && sampled(1.0) && !sampled(0.0) && !sampled(least - 0.001), "{trace:x}");
         }
         assert!(Sampling::share(1.5).is_err() && Sampling::share(f64::NAN).is_err() && Sampling::share(-0.1).is_err());
     }

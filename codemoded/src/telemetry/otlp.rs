@@ -3,10 +3,15 @@
 
 use std::time::{Duration, SystemTime};
 
-use serde::Serialize;
+use http::{Response, StatusCode};
+use serde::{Deserialize, Serialize};
+use ureq::Body;
 
 use crate::run::record::{CallRecord, Outcome, RunRecord};
 use crate::run::trace;
+
+/// What is read of an answer; reading it to its end is what keeps the connection.
+const MAX_ANSWER_BYTES: u64 = 64 << 10;
 
 /// Answers a request from elsewhere.
 const SERVER: u8 = 2;
@@ -18,6 +23,27 @@ const ERROR: u8 = 2;
 #[serde(rename_all = "camelCase")]
 pub(super) struct Request {
     resource_spans: [ResourceSpans; 1],
+}
+
+/// What a collector says that took a request (`ExportTraceServiceResponse`).
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Answer {
+    partial_success: PartialSuccess,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct PartialSuccess {
+    rejected_spans: Count,
+}
+
+/// 64 bits are texts in this JSON, and some write numbers.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Count {
+    Number(u64),
+    Text(String),
 }
 
 #[derive(Debug, Serialize)]
@@ -155,4 +181,26 @@ fn text(key: &'static str, value: impl ToString) -> Attribute {
 
 fn number(key: &'static str, value: impl ToString) -> Attribute {
     Attribute { key, value: Value::IntValue(value.to_string()) }
+}
+
+impl Answer {
+    /// How many spans were rejected of a request that was taken. What cannot be read rejects none.
+    pub(super) fn read(answer: Response<Body>) -> Result<u64, StatusCode> {
+        let status = answer.status();
+        let text = answer.into_body().with_config().limit(MAX_ANSWER_BYTES).read_to_string().unwrap_or_default();
+        if !status.is_success() {
+            return Err(status);
+        }
+        let answer: Self = serde_json::from_str(&text).unwrap_or_default();
+        Ok(match answer.partial_success.rejected_spans {
+            Count::Number(count) => count,
+            Count::Text(text) => text.parse().unwrap_or_default(),
+        })
+    }
+}
+
+impl Default for Count {
+    fn default() -> Self {
+        Self::Number(0)
+    }
 }

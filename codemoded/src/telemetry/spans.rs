@@ -12,6 +12,7 @@ use std::{fmt, io, thread};
 use http::{HeaderMap, Uri};
 
 use super::otlp;
+use crate::causes::with_causes;
 use crate::outgoing;
 use crate::run::record::{CallRecord, RunRecord, Sink};
 use crate::run::trace::Sampling;
@@ -42,10 +43,10 @@ pub struct Settings {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Collector(String);
 
-/// The text is no address of a collector.
+/// The text is no address of a collector. It may hold a password, so nothing of it is told.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no http or https URL without user and query, such as \"http://127.0.0.1:4318\"")]
-pub struct InvalidCollector(String);
+#[error("no http or https URL without user and query, such as \"http://127.0.0.1:4318\"")]
+pub struct InvalidCollector;
 
 /// The running export. Clones are the same one.
 #[derive(Clone, Debug)]
@@ -149,7 +150,7 @@ impl Sender {
             if !self.is_stopping() {
                 thread::sleep(LINGER);
             }
-            let rest = self.incoming.try_iter().take(MAX_BATCH);
+            let rest = self.incoming.try_iter().take(MAX_BATCH - 1);
             let spans: Vec<_> = std::iter::once(first).chain(rest).filter_map(Span::otlp).collect();
             if !spans.is_empty() {
                 self.send(&client, spans);
@@ -166,24 +167,30 @@ impl Sender {
             }
             self.send(&client, rest);
         }
+        self.tell("the collector is slow");
     }
 
     fn send(&mut self, client: &ureq::Agent, spans: Vec<otlp::Span>) {
         let count = spans.len() as u64;
         let post = self.headers.iter().fold(client.post(&self.url), |post, (name, value)| post.header(name, value));
         let sent = post.send_json(otlp::Request::of(spans));
-        let failure = match sent {
-            Ok(answer) if answer.status().is_success() => None,
-            Ok(answer) => Some(format!("status {}", answer.status().as_u16())),
-            Err(error) => Some(error.to_string()),
+        let (lost, cause) = match sent.map(otlp::Answer::read) {
+            Ok(Ok(0)) => (0, "the collector is slow".to_owned()),
+            Ok(Ok(rejected)) => (rejected, "the collector has rejected them".to_owned()),
+            Ok(Err(status)) => (count, format!("status {}", status.as_u16())),
+            Err(error) => (count, with_causes(&error)),
         };
-        if failure.is_some() {
-            self.state.lost.fetch_add(count, Ordering::Relaxed);
+        self.state.lost.fetch_add(lost.min(count), Ordering::Relaxed);
+        if self.told.is_none_or(|told| told.elapsed() > TELL_EVERY) {
+            self.tell(&cause);
         }
-        if self.state.lost.load(Ordering::Relaxed) > 0 && self.told.is_none_or(|told| told.elapsed() > TELL_EVERY) {
+    }
+
+    /// Tells what has been lost since it was told last.
+    fn tell(&mut self, cause: &str) {
+        let lost = self.state.lost.swap(0, Ordering::Relaxed);
+        if lost > 0 {
             self.told = Some(Instant::now());
-            let lost = self.state.lost.swap(0, Ordering::Relaxed);
-            let cause = failure.as_deref().unwrap_or("the collector is slow");
             tracing::warn!(lost, cause, "spans were lost");
         }
     }
@@ -217,7 +224,7 @@ impl std::str::FromStr for Collector {
             let plain = uri.authority().is_some_and(|authority| !authority.as_str().contains('@'));
             plain && matches!(uri.scheme_str(), Some("http" | "https")) && uri.query().is_none()
         });
-        if sound { Ok(Self(text.to_owned())) } else { Err(InvalidCollector(text.to_owned())) }
+        if sound { Ok(Self(text.to_owned())) } else { Err(InvalidCollector) }
     }
 }
 

@@ -1,5 +1,7 @@
 //! Which alternative of a choice a value takes, and which one's fault to report where it takes none.
 
+use std::borrow::Cow;
+
 use super::Compiled;
 use super::bind::{Binder, comparing};
 use super::diagnostic::{Diagnostic, Problem, Step};
@@ -8,7 +10,20 @@ use super::number::equal;
 use super::shape;
 use crate::value::{Map, Value};
 
+/// What leaving members out, and defaults, make of a value must fit as the value itself does: only what is its own
+/// canonical form is bound.
 pub(super) fn bind(binder: &Binder<'_>, choice: &Choice, value: &Value) -> Result<Value, Diagnostic> {
+    let mut bound = take(binder, choice, value)?;
+    let mut given = Cow::Borrowed(value);
+    while bound != *given {
+        given = Cow::Owned(bound);
+        bound = take(binder, choice, &given)?;
+    }
+    Ok(bound)
+}
+
+/// The value as the alternative has it that it takes.
+fn take(binder: &Binder<'_>, choice: &Choice, value: &Value) -> Result<Value, Diagnostic> {
     let mut bound = None;
     let mut faults = Vec::new();
     for variant in &choice.variants {

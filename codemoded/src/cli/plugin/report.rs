@@ -23,7 +23,7 @@ pub(super) fn text(inspection: &Inspection) -> String {
     if !summary.is_empty() {
         row("summary", summary);
     }
-    row("sha256", sha256);
+    row("sha256", &sha256.to_string());
     row("operations", &inspection.operations.join(", "));
     let namespace = match inspection.namespace_configurable {
         true => "the instance's name takes the place of the first segment",

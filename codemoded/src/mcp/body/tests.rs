@@ -85,6 +85,9 @@ fn wrong_shapes_are_invalid_requests() {
     let response = "invalid request: this server asks nothing, so it takes no responses";
     fails(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#, -32600, response);
     fails(r#"{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":""}}"#, -32600, response);
+    let both = "invalid request: a request has neither `result` nor `error`";
+    fails(r#"{"jsonrpc":"2.0","id":1,"method":"ping","result":{}}"#, -32600, both);
+    fails(r#"{"jsonrpc":"2.0","id":1,"method":"ping","error":{"code":1,"message":""}}"#, -32600, both);
 }
 
 #[test]

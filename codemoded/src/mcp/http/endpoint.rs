@@ -204,12 +204,18 @@ impl<S: Served> Endpoint<S> {
 impl<S: Served> Answers for Endpoint<S> {
     async fn answer(&self, peer: Peer, request: Request<Body>) -> Response<Body> {
         let (head, mut body) = request.into_parts();
-        // Whoever waits to be told to send has sent nothing yet.
-        let waits = head.headers.contains_key(EXPECT);
-        let response = self.pass(peer, head, &mut body).await.unwrap_or_else(Refusal::into_response);
-        if !waits && !body.is_end_stream() {
-            read_off(body, self.body_time);
-        }
+        let (at, waits) = (Instant::now(), head.headers.contains_key(EXPECT));
+        let response = match self.pass(peer, head, &mut body).await {
+            Ok(response) => response,
+            Err(refusal) => {
+                // Whoever waits to be told to send has sent nothing, unless reading has told it to.
+                let told = matches!(refusal, Refusal::TooLarge) && body.size_hint().exact().is_none();
+                if !body.is_end_stream() && (told || !waits) {
+                    read_off(body, self.body_time.saturating_sub(at.elapsed()));
+                }
+                refusal.into_response()
+            }
+        };
         self.metrics.answered(response.status());
         response
     }

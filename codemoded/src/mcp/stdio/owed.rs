@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use tokio::sync::watch;
 
-use crate::mcp::body::{Asks, Checked};
+use crate::mcp::body::{Asks, Checked, Code, Rejection};
 use crate::value::{Bounds, Value, read};
 
 /// The IDs of requests, as JSON, that an answer is owed to.
@@ -12,6 +12,18 @@ use crate::value::{Bounds, Value, read};
 pub(super) struct Owed(watch::Sender<HashSet<String>>);
 
 impl Owed {
+    /// Two answers to one ID could not be told apart.
+    pub(super) fn once(&self, checked: Checked) -> Result<Checked, Rejection> {
+        let is_owed = |id: &Value| self.0.borrow().contains(&id.to_json());
+        match checked.id.as_ref().is_some_and(is_owed) {
+            // The first has a right to the only answer with this ID.
+            true => {
+                Err(Rejection::new(None, Code::InvalidRequest, "invalid request: an `id` that still has no answer"))
+            }
+            false => Ok(checked),
+        }
+    }
+
     /// A message goes to whoever answers it. What the client calls off is owed no longer.
     pub(super) fn asked(&self, checked: &Checked) {
         if let Some(id) = &checked.id {

@@ -222,6 +222,10 @@ fn other_choices_say_what_they_take() {
     let twice = json!({"oneOf": [{"type": "integer"}, {"type": "number"}]});
     x(twice.clone(), json!(1.5), r#"{"x":1.5}"#);
     x(twice, json!(1), r#"argument "x" must match only one of int | float"#);
+    // Without the member that is left out it fits both.
+    let closed = json!({"type": ["integer", "object"], "properties": {"a": {}}});
+    let once = json!({"additionalProperties": false, "oneOf": [closed, {}]});
+    x(once, json!({"a": null}), r#"argument "x" must match only one of any"#);
     let nullable = json!({"anyOf": [{"type": "string", "maxLength": 1}, {"type": "null"}]});
     x(nullable.clone(), json!("ab"), r#"argument "x" must be at most 1 character"#);
     x(nullable, json!(1), r#"argument "x" must be a string or None"#);
