@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::harness::{Answer, Daemon, allow_all, intruder, not_run, refusal_of, until};
+use crate::harness::{Answer, Daemon, allow_all, intruder, not_run, refusal_of, title, until};
 
 const TIME: &str = "resource limit exceeded: max_execution_time";
 const MEMORY: &str = "resource limit exceeded: max_worker_memory";
@@ -189,9 +189,7 @@ fn until_spent(what: &str, mut holds: impl FnMut() -> bool) {
 /// Gives orders to the workers that start from now on, and has one of them start.
 fn order(daemon: &Daemon, orders: &str) {
     fs::write(daemon.folder.path().join("intruder"), orders).unwrap();
-    let is_template = |pid: &u32| {
-        fs::read_to_string(format!("/proc/{pid}/cmdline")).is_ok_and(|name| name.starts_with("codemoded-template"))
-    };
+    let is_template = |pid: &u32| title(*pid) == "codemoded-template";
     // A template has read its orders already; the next one will read these.
     for template in daemon.children().into_iter().filter(is_template) {
         Command::new("kill").args(["-KILL", &template.to_string()]).status().unwrap();

@@ -250,6 +250,11 @@ impl Daemon {
         text.join(" ").split_whitespace().map(|pid| pid.parse().unwrap()).collect()
     }
 
+    /// Those of them that try a plugin.
+    pub(crate) fn probes(&self) -> Vec<u32> {
+        self.children().into_iter().filter(|pid| title(*pid) == "codemoded-probe").collect()
+    }
+
     /// Calls a tool.
     #[track_caller]
     pub(crate) fn call(&self, tool: &str, arguments: Value, headers: &[(&str, &str)]) -> Answer {
@@ -399,6 +404,12 @@ pub(crate) fn refusal_of(program: &Path, config: &str, code: i32, prepare: impl 
     let done = command.arg("--config").arg(path).output().unwrap();
     assert_eq!(done.status.code(), Some(code), "{done:?}");
     String::from_utf8(done.stderr).unwrap()
+}
+
+/// What a process calls itself; nothing where it has ended.
+pub(crate) fn title(pid: u32) -> String {
+    let line = fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    line.split('\0').next().unwrap_or_default().to_owned()
 }
 
 /// Waits until something holds; fails after ten seconds.

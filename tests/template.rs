@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, prlimit};
 
-use crate::harness::{Daemon, allow_all, faulty, until};
+use crate::harness::{Daemon, allow_all, faulty, title, until};
 use crate::reload::exchange;
 use crate::soak::Ending;
 
@@ -24,8 +24,7 @@ fn config(how: &str, plugin: &str) -> String {
 fn names(daemon: &Daemon) -> BTreeMap<String, usize> {
     let mut names = BTreeMap::new();
     for pid in daemon.children() {
-        let line = fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        *names.entry(line.split('\0').next().unwrap_or_default().to_owned()).or_default() += 1;
+        *names.entry(title(pid)).or_default() += 1;
     }
     names
 }
