@@ -5,7 +5,7 @@ mod failing;
 use std::fs;
 use std::path::Path;
 
-use crate::harness::{allow_all, faulty, run};
+use crate::harness::{allow_all, faulty, records, run};
 
 const RULES: &str = r#"package p
 
@@ -121,4 +121,48 @@ fn one_call_is_decided_and_each_rule_says_why() {
         assert_eq!(exit, code, "{errors}");
         assert!(errors.contains(text), "{errors}");
     }
+}
+
+#[test]
+fn a_rule_that_names_a_capability_that_is_not_there_is_told_with_its_place() {
+    let rules = r#"package p
+
+default allow := false
+
+allow if input.capability.id == "records.lookup"
+
+allow if "records.entry.search" == input.capability.name
+
+allow if input.capability.id in {"records.entry.lookup", "records.entry.find"}
+
+allow if {
+	some other in ["records.put"]
+	not input.capability["id"] != "records.lost"
+	input.capability.id = other
+}
+
+allow if input.capability.name in ["records.lookup", "files.read"]
+
+allow if input.capability.id == "records.put"
+
+allow if input.subject.id == "records.nobody"
+"#;
+    let folder = folder("package p_test\n");
+    fs::write(folder.path().join("p.rego"), format!("{rules}\ndiscover := true\nreason := \"no\"\n")).unwrap();
+    let config = fs::read_to_string(folder.path().join("codemode.toml")).unwrap();
+    let disabled = "[catalog]\ndisabled = [\"records.put\"]\n";
+    fs::write(folder.path().join("codemode.toml"), format!("{config}{}{disabled}", records())).unwrap();
+    let (code, _, errors) = run(&["check"], folder.path());
+    assert_eq!(code, 0, "{errors}");
+    let told: Vec<_> =
+        errors.lines().map(|line| line.split_once("p.rego:").unwrap_or_else(|| panic!("{errors}")).1).collect();
+    assert_eq!(
+        told,
+        [
+            "5: no capability has the ID `records.lookup`; it is the name of the one with the ID `records.entry.lookup`",
+            "7: no capability has the name `records.entry.search`; it is the ID of the one with the name `records.search`",
+            "9: no capability has the ID `records.entry.find`",
+            "13: no capability has the ID `records.lost`",
+        ]
+    );
 }

@@ -15,6 +15,7 @@ mod exact;
 mod graph;
 mod input;
 mod load;
+mod mention;
 mod nesting;
 mod pool;
 mod rego;
@@ -24,16 +25,19 @@ mod syntax;
 mod tests;
 mod trial;
 
+pub use mention::Stranger;
 pub use source::{Place, PolicyError, PolicySource, Refusal, Text};
 pub use trial::{Tested, Trial};
 
 use std::sync::Arc;
 use std::time::Instant;
 
+use crate::capability::catalog::Catalog;
 use crate::capability::{Capability, Hints, Id, Name};
 use crate::identity::Subject;
 use crate::origin::Origin;
 use crate::value::Map;
+use mention::Mention;
 use pool::Pool;
 use rego::Evaluator;
 
@@ -55,6 +59,7 @@ pub struct Rego {
     discovers: bool,
     summary: String,
     origins: Vec<Origin>,
+    mentions: Vec<Mention>,
 }
 
 /// One call to decide.
@@ -175,6 +180,14 @@ impl Policy {
         match self {
             Self::AllowAll => &[],
             Self::Rego(rego) => &rego.origins,
+        }
+    }
+
+    /// Each comparison of a rule with a capability that is not in the catalog.
+    pub fn strangers(&self, catalog: &Catalog) -> Vec<Stranger> {
+        match self {
+            Self::AllowAll => Vec::new(),
+            Self::Rego(rego) => rego.mentions.iter().filter_map(|mention| mention.stranger(catalog)).collect(),
         }
     }
 

@@ -47,6 +47,9 @@ pub(super) async fn build(config: &Arc<Config>, ground: Ground<'_>) -> Result<Ge
     let pool = |outfit| Pool::start(ground.spawner.clone(), outfit, config.workers.ready);
     let generation = Generation::new(parts, config.workers.start, confine, pool)?;
     probe::all(&generation, ground.before, config.workers.sandbox).await?;
+    for stranger in generation.policy.strangers(&generation.catalog) {
+        tracing::warn!(cause = %stranger, "a rule of the policy names a capability that is not there");
+    }
     Ok(generation)
 }
 

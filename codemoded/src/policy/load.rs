@@ -10,6 +10,7 @@ use std::thread;
 use regorus::unstable::{Module, Ref, Span};
 
 use super::compile::{self, Definitions, Modules, engine, located};
+use super::mention::{Mention, mentions};
 use super::pool::Pool;
 use super::rego::{Blueprint, Decisions};
 use super::source::{Place, PolicyError, PolicySource, Refusal, Text};
@@ -24,12 +25,19 @@ const MAX_ARGUMENTS: usize = 8;
 
 /// See [`super::Policy::load`].
 pub(super) fn load(source: &PolicySource) -> Result<Rego, Vec<PolicyError>> {
-    let (blueprint, summary) = on_big_stack(|| prepare(source))?;
+    let Prepared { blueprint, summary, mentions } = on_big_stack(|| prepare(source))?;
     let discovers = blueprint.decisions.discover.is_some();
     let pool = Pool::start(blueprint).map_err(|error| vec![PolicyError::Threads(error)])?;
     let files = source.modules.iter().chain(&source.data);
     let origins = files.map(|file| Origin::of(&file.path, file.text.as_bytes())).collect();
-    Ok(Rego { pool, discovers, summary, origins })
+    Ok(Rego { pool, discovers, summary, origins, mentions })
+}
+
+/// A policy that may run.
+pub(super) struct Prepared {
+    pub blueprint: Blueprint,
+    pub summary: String,
+    pub mentions: Vec<Mention>,
 }
 
 /// A module that parsed.
@@ -48,7 +56,7 @@ pub(super) fn on_big_stack<T: Send>(
     })
 }
 
-pub(super) fn prepare(source: &PolicySource) -> Result<(Blueprint, String), Vec<PolicyError>> {
+pub(super) fn prepare(source: &PolicySource) -> Result<Prepared, Vec<PolicyError>> {
     if source.modules.is_empty() {
         return Err(vec![PolicyError::NoModule]);
     }
@@ -56,6 +64,7 @@ pub(super) fn prepare(source: &PolicySource) -> Result<(Blueprint, String), Vec<
     let definitions: Vec<Definition> =
         modules.iter().flat_map(|parsed| syntax::definitions(&parsed.text.path, &parsed.module)).collect();
     let rules = definitions.len();
+    let mentions = modules.iter().flat_map(mentions).collect();
     let is_misread = definitions.iter().any(|definition| definition.is_misread);
     let mut errors: Vec<PolicyError> = definitions.iter().filter_map(computed_default).collect();
     errors.extend(repeated_defaults(&definitions));
@@ -78,8 +87,8 @@ pub(super) fn prepare(source: &PolicySource) -> Result<(Blueprint, String), Vec<
             let (texts, danger) = (texts.as_slice(), source.danger_builtins.as_slice());
             let modules = Modules { texts, decisions: &decisions, definitions: &definitions, is_misread, danger };
             let machine = compile::compile(&modules, &data)?;
-            let summary = summary(source, rules);
-            Ok((Blueprint { machine, decisions }, summary))
+            let (blueprint, summary) = (Blueprint { machine, decisions }, summary(source, rules));
+            Ok(Prepared { blueprint, summary, mentions })
         }
         Some(_) | None => Err(errors),
     }

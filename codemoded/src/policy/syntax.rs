@@ -134,6 +134,15 @@ pub(super) fn is_literal(expr: &Expr) -> bool {
 
 /// Shows every call in the module, wherever it stands.
 pub(super) fn calls<'a>(module: &'a Module, seen: &mut dyn FnMut(Call<'a>)) {
+    expressions(module, &mut |whole, is_statement| {
+        if let Expr::Call { span, fcn, params, .. } = whole {
+            seen(Call { function: fcn, arguments: params, span, is_statement });
+        }
+    });
+}
+
+/// Shows every expression in the module, the outer before the inner, and whether it is a whole statement.
+pub(super) fn expressions<'a>(module: &'a Module, seen: &mut dyn FnMut(&'a Expr, bool)) {
     for rule in &module.policy {
         match rule.as_ref() {
             Rule::Spec { head, bodies, .. } => {
@@ -160,26 +169,23 @@ pub(super) fn calls<'a>(module: &'a Module, seen: &mut dyn FnMut(Call<'a>)) {
     }
 }
 
-fn query<'a>(query: &'a Query, seen: &mut dyn FnMut(Call<'a>)) {
+fn query<'a>(query: &'a Query, seen: &mut dyn FnMut(&'a Expr, bool)) {
     for statement in &query.stmts {
         literal(statement, seen);
         statement.with_mods.iter().for_each(|modifier| expr(&modifier.r#as, seen));
     }
 }
 
-fn literal<'a>(statement: &'a LiteralStmt, seen: &mut dyn FnMut(Call<'a>)) {
+fn literal<'a>(statement: &'a LiteralStmt, seen: &mut dyn FnMut(&'a Expr, bool)) {
     match &statement.literal {
         Literal::SomeVars { .. } => {}
         Literal::SomeIn { key, value, collection, .. } => {
             key.iter().chain([value, collection]).for_each(|part| expr(part, seen));
         }
-        Literal::Expr { expr: whole, .. } => match whole.as_ref() {
-            Expr::Call { span, fcn, params, .. } => {
-                seen(Call { function: fcn, arguments: params, span, is_statement: true });
-                params.iter().for_each(|param| expr(param, seen));
-            }
-            _ => expr(whole, seen),
-        },
+        Literal::Expr { expr: whole, .. } => {
+            seen(whole, true);
+            parts(whole, seen);
+        }
         Literal::NotExpr { expr: negated, .. } => expr(negated, seen),
         Literal::Every { domain, query: body, .. } => {
             expr(domain, seen);
@@ -188,12 +194,14 @@ fn literal<'a>(statement: &'a LiteralStmt, seen: &mut dyn FnMut(Call<'a>)) {
     }
 }
 
-fn expr<'a>(whole: &'a Expr, seen: &mut dyn FnMut(Call<'a>)) {
+fn expr<'a>(whole: &'a Expr, seen: &mut dyn FnMut(&'a Expr, bool)) {
+    seen(whole, false);
+    parts(whole, seen);
+}
+
+fn parts<'a>(whole: &'a Expr, seen: &mut dyn FnMut(&'a Expr, bool)) {
     match whole {
-        Expr::Call { span, fcn, params, .. } => {
-            seen(Call { function: fcn, arguments: params, span, is_statement: false });
-            params.iter().for_each(|param| expr(param, seen));
-        }
+        Expr::Call { params, .. } => params.iter().for_each(|param| expr(param, seen)),
         Expr::Array { items, .. } | Expr::Set { items, .. } => items.iter().for_each(|item| expr(item, seen)),
         Expr::Object { fields, .. } => fields.iter().for_each(|(_, key, value)| {
             expr(key, seen);
@@ -241,7 +249,7 @@ fn import_alias(import: &Import) -> Option<String> {
 }
 
 /// The whole reference, where every component is fixed.
-fn static_path(reference: &Expr) -> Option<DataPath> {
+pub(super) fn static_path(reference: &Expr) -> Option<DataPath> {
     let path = static_prefix(reference);
     (path.len() == components(reference).len()).then_some(path)
 }
@@ -262,10 +270,7 @@ fn components(reference: &Expr) -> Vec<Option<String>> {
                 rest = refr;
             }
             Expr::RefBrack { refr, index, .. } => {
-                components.push(match index.as_ref() {
-                    Expr::String { value, .. } | Expr::RawString { value, .. } => text(value),
-                    _ => None,
-                });
+                components.push(string(index));
                 rest = refr;
             }
             Expr::Var { value, .. } => {
@@ -280,6 +285,14 @@ fn components(reference: &Expr) -> Vec<Option<String>> {
     }
     components.reverse();
     components
+}
+
+/// A string that is written out.
+pub(super) fn string(expr: &Expr) -> Option<String> {
+    match expr {
+        Expr::String { value, .. } | Expr::RawString { value, .. } => text(value),
+        _ => None,
+    }
 }
 
 fn text(value: &Value) -> Option<String> {

@@ -46,8 +46,8 @@ impl Trial {
     /// Loads a policy as it would be served, and modules with tests beside it.
     pub fn prepare(source: &PolicySource, tests: &[Text]) -> Result<Self, Vec<PolicyError>> {
         on_big_stack(|| {
-            let (blueprint, _) = prepare(source)?;
-            Self::of(source, tests, blueprint.decisions)
+            let prepared = prepare(source)?;
+            Self::of(source, tests, prepared.blueprint.decisions)
         })
     }
 
