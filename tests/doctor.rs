@@ -321,6 +321,30 @@ fn the_audit_cannot_be_written() {
     }
 }
 
+#[test]
+fn the_unit_hides_what_is_configured() {
+    let host = Host::new(&allow_all(SMALL));
+    let files = plugin("files", &library("codemode_files"), "roots = { all = \"/root\" }");
+    host.file("codemode.toml", &allow_all(&(SMALL.to_owned() + &files)), 0o644);
+    let config = host.path("codemode.toml").display().to_string();
+    let told = |config: &str, protects: &str| {
+        let start = format!("{{ path=/usr/bin/codemoded ; argv[]=/usr/bin/codemoded --config {config} ; pid=0 }}");
+        let script = format!("#!/bin/sh\ncat <<END\nProtectHome={protects}\nExecStart={start}\nEND\n");
+        host.file("systemctl", &script, 0o755);
+        let mut command = Command::new(executable());
+        command.env("PATH", format!("{}:/usr/bin:/bin", host.folder.path().display()));
+        host.by(command)
+    };
+    for protects in ["yes", "tmpfs"] {
+        told(&config, protects).has("homes", "warning", "codemoded.service does not see `/root`");
+    }
+    for (config, protects) in [(config.as_str(), "no"), (&config, "read-only"), ("/etc/codemoded/codemode.toml", "yes")]
+    {
+        let told = told(config, protects);
+        assert!(told.findings.iter().all(|finding| finding["what"] != "homes"), "{told:#?}");
+    }
+}
+
 fn by_tokens() -> Host {
     let tokens = "mode = \"tokens\"\ntokens_file = \"tokens.toml\"";
     let host = Host::new(&allow_all(SMALL).replace("mode = \"static\"\nsubject = \"local\"", tokens));

@@ -6,6 +6,7 @@
 mod callers;
 mod clock;
 mod files;
+mod homes;
 mod host;
 mod listening;
 mod loaded;
@@ -68,6 +69,7 @@ pub async fn examine(config: &Config) -> Vec<Finding> {
     findings.extend(loaded::findings(config).await);
     findings.extend(callers::findings(config).await);
     findings.push(written::finding(&config.audit.to));
+    findings.extend(homes::findings(config).await);
     findings
 }
 

@@ -1,0 +1,65 @@
+//! Whether the service would find what a command finds: a unit with `ProtectHome=` has no homes (`systemd.exec(5)`).
+
+use std::iter::once;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+use super::Finding;
+use crate::config::{Config, Policy};
+
+const WHAT: &str = "homes";
+const UNIT: &str = "codemoded.service";
+const HOMES: [&str; 3] = ["/home", "/root", "/run/user"];
+
+/// Nothing where no unit serves this configuration, or one that has the homes.
+pub(super) async fn findings(config: &Config) -> Vec<Finding> {
+    let (named, file) = (in_homes(config), config.origin.file().to_owned());
+    if named.is_empty() {
+        return Vec::new();
+    }
+    // Without an answer there is no unit.
+    let hidden = tokio::task::spawn_blocking(move || is_without_homes(&file).unwrap_or_default()).await;
+    if hidden.unwrap_or_default() { named.iter().map(|path| lost(path)).collect() } else { Vec::new() }
+}
+
+fn lost(path: &Path) -> Finding {
+    let found = format!("{UNIT} does not see `{}` (`ProtectHome=`)", path.display());
+    Finding::warning(WHAT, found, "put it elsewhere, such as below /srv, or lay `ProtectHome=read-only` over the unit")
+}
+
+/// Whether the unit starts the daemon with this configuration, and hides homes from it.
+fn is_without_homes(config: &Path) -> Option<bool> {
+    let asked = ["show", "--property=ProtectHome", "--property=ExecStart", UNIT];
+    let told = Command::new("systemctl").args(asked).output().ok()?;
+    let told = String::from_utf8_lossy(&told.stdout).into_owned();
+    let value = |name: &str| told.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='));
+    let serves = value("ExecStart")?.split([' ', '=']).any(|word| Path::new(word) == config);
+    Some(serves && ["yes", "tmpfs"].contains(&value("ProtectHome")?))
+}
+
+/// All that the configuration names there.
+fn in_homes(config: &Config) -> Vec<PathBuf> {
+    let libraries = config.plugins.iter().map(|plugin| plugin.library.clone());
+    let settings = config.plugins.iter().flat_map(|plugin| existing(&plugin.settings, &config.folder));
+    let rego = match &config.policy {
+        Policy::Rego(rego) => rego.modules.iter().chain(&rego.data).cloned().collect(),
+        Policy::AllowAll => Vec::new(),
+    };
+    let named = libraries.chain(settings).chain(rego).chain(config.secret_files.iter().cloned());
+    once(config.origin.file().to_owned())
+        .chain(named)
+        .filter(|path| HOMES.iter().any(|home| path.starts_with(home)))
+        .collect()
+}
+
+/// The texts of a plugin's settings that lead to something; what else they are only the plugin knows.
+fn existing(settings: &Value, folder: &Path) -> Vec<PathBuf> {
+    match settings {
+        Value::String(text) => Some(folder.join(text)).filter(|path| path.exists()).into_iter().collect(),
+        Value::Array(items) => items.iter().flat_map(|item| existing(item, folder)).collect(),
+        Value::Object(members) => members.values().flat_map(|member| existing(member, folder)).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => Vec::new(),
+    }
+}
