@@ -250,6 +250,16 @@ impl Daemon {
         text.join(" ").split_whitespace().map(|pid| pid.parse().unwrap()).collect()
     }
 
+    /// Kills them all, and waits until none lives: until then the daemon cannot know which do.
+    pub(crate) fn kill_children(&self) {
+        let children = self.children();
+        for pid in children.iter().filter_map(|pid| Pid::from_raw(i32::try_from(*pid).ok()?)) {
+            // One may have ended by itself.
+            let _ = kill_process(pid, Signal::KILL);
+        }
+        until("nobody lives", || !children.iter().any(|pid| lives(*pid)));
+    }
+
     /// Those of them that try a plugin.
     pub(crate) fn probes(&self) -> Vec<u32> {
         self.children().into_iter().filter(|pid| title(*pid) == "codemoded-probe").collect()
@@ -404,6 +414,12 @@ pub(crate) fn refusal_of(program: &Path, config: &str, code: i32, prepare: impl 
     let done = command.arg("--config").arg(path).output().unwrap();
     assert_eq!(done.status.code(), Some(code), "{done:?}");
     String::from_utf8(done.stderr).unwrap()
+}
+
+/// Whether a process is there, and none that only waits for somebody to take note of its end.
+pub(crate) fn lives(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    !stat.is_empty() && !stat.contains(") Z ")
 }
 
 /// What a process calls itself; nothing where it has ended.

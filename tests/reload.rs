@@ -326,7 +326,11 @@ fn check_says_what_a_reload_would_change() {
     }
     let file = folder.path().join(version(2));
     let other = fs::read_to_string(&file).unwrap().replace("127.0.0.1:0", "127.0.0.1:9");
-    exchange(&file, (other + &crate::harness::records()).as_bytes());
+    fs::write(file.with_file_name("key"), "a key of the hashes").unwrap();
+    let others = "[audit]\nto = \"file:/audit.jsonl\"\narguments_of = { \"records.put\" = \"full\" }\noverflow = \"refuse\"\n\
+                  max_queued = 7\narguments = \"hashed\"\nkey_file = \"key\"\n[traces]\nendpoint = \"http://127.0.0.1:1\"\n\
+                  sample = 0.5\n[admin]\nlisten = [\"127.0.0.1:0\", \"unix:admin.sock\"]\nsocket_mode = \"0600\"\n";
+    exchange(&file, (other + others + &crate::harness::records()).as_bytes());
     let check = |old: usize, new: usize| {
         let (old, new) = (version(old), version(new));
         let (code, printed, errors) = run(&["--config", &new, "check", "--diff", &old], folder.path());
@@ -347,6 +351,15 @@ fn check_says_what_a_reload_would_change() {
         "~ plugin faulty settings: changed",
         "~ limit max_call_time: 2s -> 7s",
         "~ restart-only server.listen: 127.0.0.1:0 -> 127.0.0.1:9",
+        "~ restart-only audit.to: off -> file:/audit.jsonl",
+        "~ restart-only audit.arguments: off -> hashed",
+        "~ restart-only audit.arguments_of: none -> records.put full",
+        "~ restart-only audit.key_file: changed",
+        "~ restart-only audit.overflow: drop -> refuse",
+        "~ restart-only audit.max_queued: 10000 -> 7",
+        "~ restart-only traces.endpoint: none -> http://127.0.0.1:1",
+        "~ restart-only traces.sample: none -> 0.5",
+        "~ restart-only admin.socket_mode: 660 -> 600",
     ] {
         assert!(lines.iter().any(|line| line.starts_with(expected)), "{expected} in:\n{printed}");
     }

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, prlimit};
 use serde_json::json;
 
-use crate::harness::{Daemon, allow_all, executable, faulty, program, until};
+use crate::harness::{Daemon, allow_all, executable, faulty, lives, program, until};
 use crate::stdio::{Conversation, ends};
 use crate::wire::{Wire, execute};
 
@@ -25,11 +25,6 @@ fn config(drain: &str) -> String {
                   max_concurrent_executions_per_subject = 8\n";
     let config = allow_all(&format!("{limits}{}", faulty()));
     config.replace("[server]\n", &format!("[server]\ndrain_timeout = \"{drain}\"\nsessions = true\n"))
-}
-
-fn lives(pid: u32) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    !stat.is_empty() && !stat.contains(") Z ")
 }
 
 /// Sends a run that makes a note and then goes on with this, and waits until it is under way.
@@ -342,10 +337,22 @@ fn the_command_reloads_and_tells_what_came_of_it() {
     };
     assert_eq!(reload(), (Some(0), "generation 2 serves\n".to_owned(), String::new()));
     let file = daemon.folder.path().join("codemode.toml");
+    let rules = "package p\n\ndefault allow := false\n\nallow if input.capability.id == \"faulty.lost\"\n";
+    fs::write(daemon.folder.path().join("p.rego"), rules).unwrap();
+    let rego = "mode = \"rego\"\nmodules = [\"p.rego\"]\nexecute = \"data.p.allow\"";
+    let odd =
+        config("10s").replace("mode = \"allow-all\"", rego).replace("[server]\n", "[server]\npath = \"/other\"\n");
+    fs::write(&file, odd).unwrap();
+    let (code, printed, errors) = reload();
+    assert_eq!((code, errors.as_str()), (Some(0), ""));
+    let lines: Vec<_> = printed.lines().collect();
+    let [restart, stranger, serves] = lines[..] else { panic!("{printed}") };
+    assert_eq!((restart, serves), ("server.path has changed and needs a restart", "generation 3 serves"));
+    assert!(stranger.ends_with("p.rego:5: no capability has the ID `faulty.lost`"), "{printed}");
     fs::write(&file, config("10s").replace("max_call_time", "max_cal_time") + "[policy]\n").unwrap();
     let (code, printed, errors) = reload();
     assert_eq!((code, printed.as_str()), (Some(78), ""), "{errors}");
-    assert!(errors.starts_with("error: ") && errors.ends_with("\nerror: generation 2 goes on\n"), "{errors}");
+    assert!(errors.starts_with("error: ") && errors.ends_with("\nerror: generation 3 goes on\n"), "{errors}");
     let faults = config("10s").replace("max_call_time", "max_cal_time").replace("allow-all", "reggo ⏎");
     fs::write(&file, faults).unwrap();
     let (_, _, errors) = reload();

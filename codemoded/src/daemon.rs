@@ -18,7 +18,7 @@ pub use build::policy_source;
 pub(crate) use build::specs;
 pub use facts::Facts;
 pub use fault::StartError;
-pub use reload::{Attempt, Given, NEXT_REASON, ReloadError, ReloadState, Reloaded, Reloader};
+pub use reload::{Attempt, Given, NEXT_LINE, ReloadError, ReloadState, Reloaded, Reloader};
 pub use stop::{LAST_WORDS, stop};
 pub use watchdog::Watchdog;
 

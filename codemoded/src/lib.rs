@@ -30,5 +30,6 @@ mod sealed;
 pub mod supervisor;
 pub mod telemetry;
 pub mod text;
+pub mod unit;
 pub mod value;
 pub mod worker;

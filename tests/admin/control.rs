@@ -122,7 +122,8 @@ fn a_reload_over_the_socket_tells_what_came_of_it() {
     assert_eq!(printed(&daemon, &command), "server.path has changed and needs a restart\ngeneration 2 serves\n");
     until("the audit's file is there again", || path("audit.jsonl").exists());
     let reply = over_socket(&daemon, "POST", "/reload", "");
-    let told = json!({ "reloaded": true, "generation": 3, "needs_restart": ["server.path"] });
+    let note = "server.path has changed and needs a restart";
+    let told = json!({ "reloaded": true, "generation": 3, "needs_restart": ["server.path"], "notes": [note] });
     assert_eq!((reply.status, reply.json()), (200, told));
 
     rewrite(&daemon, "\"allow-all\"", "\"perhaps\"");

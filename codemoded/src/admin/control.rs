@@ -28,6 +28,9 @@ pub struct Reloaded {
     /// The settings that have changed and that only a restart can set.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub needs_restart: Vec<String>,
+    /// The same, and what else whoever asked must know, in words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// Why all is as it was.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<String>,
@@ -71,10 +74,17 @@ pub(super) async fn reload(operator: Operator, state: &State) -> Result<Reloaded
         Ok(made) => Reloaded {
             reloaded: true,
             generation: made.generation,
+            notes: made.notes(),
             needs_restart: made.kept.into_iter().map(str::to_owned).collect(),
             reasons: Vec::new(),
         },
-        Err(error) => Reloaded { reloaded: false, generation, needs_restart: Vec::new(), reasons: error.reasons() },
+        Err(error) => Reloaded {
+            reloaded: false,
+            generation,
+            needs_restart: Vec::new(),
+            notes: Vec::new(),
+            reasons: error.reasons(),
+        },
     })
 }
 

@@ -76,6 +76,21 @@ impl Key {
         }
         Ok(Self(text.into()))
     }
+
+    /// The secret itself.
+    pub fn text(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Keep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Off => "off",
+            Self::Hashed => "hashed",
+            Self::Full => "full",
+        })
+    }
 }
 
 impl fmt::Debug for Key {

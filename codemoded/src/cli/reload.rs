@@ -10,10 +10,8 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 
-use crate::daemon::NEXT_REASON;
-
-/// The program that asks systemd.
-const SYSTEMCTL: &str = "systemctl";
+use crate::daemon::NEXT_LINE;
+use crate::unit::{NAME, SYSTEMCTL};
 
 /// Longer than everything in a build that can be given up.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -22,7 +20,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 #[derive(Debug, Args)]
 pub(super) struct Reload {
     /// The daemon's unit.
-    #[arg(long, value_name = "NAME", default_value = "codemoded.service")]
+    #[arg(long, value_name = "NAME", default_value = NAME)]
     unit: String,
     /// Asks the daemon itself instead, at its Unix socket for administration. For root and the daemon's own user.
     #[arg(long, value_name = "PATH", conflicts_with = "unit")]
@@ -53,8 +51,8 @@ pub(super) fn carry_out(command: &Reload) -> Result<String, ReloadFault> {
         let now = Status::of(unit)?;
         if now.reload > before {
             return match now.failed {
-                None => Ok(format!("{} serves\n", now.generation)),
-                Some(reasons) => Err(ReloadFault::Failed(format!("{reasons}\n{} goes on", now.generation))),
+                false => Ok(format!("{}{} serves\n", now.told, now.generation)),
+                true => Err(ReloadFault::Failed(format!("{}{} goes on", now.told, now.generation))),
             };
         }
         if Instant::now() >= patience {
@@ -70,8 +68,10 @@ struct Status {
     generation: String,
     /// How many reloads have ended.
     reload: u64,
-    /// One line for each reason, where the last one failed.
-    failed: Option<String>,
+    /// Whether the last one did.
+    failed: bool,
+    /// What there is to say of it: a line for each reason or note, and its end.
+    told: String,
 }
 
 impl Status {
@@ -82,8 +82,10 @@ impl Status {
     fn read(line: &str) -> Self {
         let (generation, rest) = line.trim().split_once("; reload ").unwrap_or((line.trim(), ""));
         let (reload, outcome) = rest.split_once(' ').unwrap_or((rest, ""));
-        let failed = outcome.strip_prefix("failed: ").map(|reasons| reasons.replace(NEXT_REASON, "\n"));
-        Self { generation: generation.to_owned(), reload: reload.parse().unwrap_or_default(), failed }
+        let (outcome, lines) = outcome.split_once(": ").unwrap_or((outcome, ""));
+        let told = lines.split(NEXT_LINE).filter(|line| !line.is_empty()).map(|line| format!("{line}\n")).collect();
+        let failed = outcome == "failed";
+        Self { generation: generation.to_owned(), reload: reload.parse().unwrap_or_default(), failed, told }
     }
 }
 

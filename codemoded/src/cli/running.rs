@@ -79,8 +79,8 @@ pub(super) fn reload(at: &At, sources: &Sources) -> Result<String, RunningFault>
     if !told.reloaded {
         return Err(RunningFault::NotReloaded(format!("{}\ngeneration {generation} goes on", told.reasons.join("\n"))));
     }
-    let kept = told.needs_restart.iter().map(|key| format!("{key} has changed and needs a restart\n"));
-    Ok(format!("{}generation {generation} serves\n", kept.collect::<String>()))
+    let notes: String = told.notes.iter().map(|note| format!("{note}\n")).collect();
+    Ok(format!("{notes}generation {generation} serves\n"))
 }
 
 /// What the running daemon serves, for telling a configuration from it.

@@ -46,16 +46,31 @@ impl Config {
             ],
             Transport::Stdio => vec![("identity", self.only_subject())],
         };
-        // Debugging shows no secret.
+        let (audit, admin, traces) = (&self.audit, &self.admin, self.traces.as_ref());
+        let of_single = audit.arguments.of.iter().map(|(id, keep)| format!("{id} {keep}"));
         let others = [
             ("log.format", self.log.format.to_string()),
-            ("audit", format!("{:?}", self.audit)),
-            ("traces", format!("{:?}", self.traces)),
-            ("admin", format!("{:?}", self.admin)),
+            ("audit.to", audit.to.to_string()),
+            ("audit.arguments", audit.arguments.of_others.to_string()),
+            ("audit.arguments_of", list(of_single)),
+            ("audit.overflow", audit.overflow.to_string()),
+            ("audit.max_queued", audit.max_queued.to_string()),
+            ("traces.endpoint", traces.map_or_else(|| "none".to_owned(), |traces| traces.collector.to_string())),
+            ("traces.sample", traces.map_or_else(|| "none".to_owned(), |traces| traces.sampling.to_string())),
+            ("admin.listen", list(admin.listen.iter())),
+            ("admin.allowed_hosts", list(admin.allowed_hosts.iter())),
+            ("admin.trusted_origins", list(admin.trusted_origins.iter())),
+            ("admin.socket_mode", format!("{:o}", admin.socket.mode)),
+            ("admin.socket_group", text(admin.socket.group)),
         ];
         let text = |(key, value)| Fixed { key, value: FixedValue::Text(value) };
-        let secret = Fixed { key: "traces.headers", value: FixedValue::Digest(self.collectors_headers()) };
-        settings.into_iter().chain(others).map(text).chain([secret]).collect()
+        let secrets = [("audit.key_file", self.hashes_key()), ("traces.headers", self.collectors_headers())];
+        let secret = |(key, value)| Fixed { key, value: FixedValue::Digest(value) };
+        settings.into_iter().chain(others).map(text).chain(secrets.map(secret)).collect()
+    }
+
+    fn hashes_key(&self) -> [u8; 32] {
+        Sha256::digest(self.audit.arguments.key.as_ref().map_or("", |key| key.text())).into()
     }
 
     fn collectors_headers(&self) -> [u8; 32] {
@@ -81,6 +96,11 @@ impl Config {
 
 fn text<T: Debug>(value: Option<T>) -> String {
     value.map_or_else(|| "none".to_owned(), |value| format!("{value:?}"))
+}
+
+fn list<T: ToString>(values: impl Iterator<Item = T>) -> String {
+    let values: Vec<_> = values.map(|value| value.to_string()).collect();
+    if values.is_empty() { "none".to_owned() } else { values.join(", ") }
 }
 
 /// The keys of those that differ.

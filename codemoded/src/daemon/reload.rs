@@ -12,11 +12,12 @@ use crate::causes::{all_with_causes, reasons, with_causes};
 use crate::config::{Config, ConfigFault, Fixed, Sources, Transport, changed};
 use crate::generation::{Current, Generation};
 use crate::mcp::http::Reached;
+use crate::policy::Stranger;
 use crate::supervisor::Supervisor;
 use crate::worker::Spawner;
 
-/// Between reasons in the status, which is one line. No reason has it: there it becomes a space.
-pub const NEXT_REASON: &str = " ⏎ ";
+/// Between lines in the status, which is one. No line has it: there it becomes a space.
+pub const NEXT_LINE: &str = " ⏎ ";
 const RETURN: char = '⏎';
 
 /// Makes the next generation when it is asked to, one at a time. A handle.
@@ -74,6 +75,8 @@ pub struct Reloaded {
     pub generation: u64,
     /// The keys that have changed and that only a restart can set.
     pub kept: Vec<&'static str>,
+    /// What the rules of its policy name and no capability is.
+    pub strangers: Vec<Stranger>,
 }
 
 /// Why everything is as it was.
@@ -144,6 +147,14 @@ impl Reloader {
     }
 }
 
+impl Reloaded {
+    /// What whoever asked for it must know; one line each.
+    pub fn notes(&self) -> Vec<String> {
+        let kept = self.kept.iter().map(|key| format!("{key} has changed and needs a restart"));
+        kept.chain(self.strangers.iter().map(ToString::to_string)).collect()
+    }
+}
+
 impl ReloadError {
     /// One line each.
     pub fn reasons(&self) -> Vec<String> {
@@ -202,8 +213,11 @@ impl Shared {
     }
 
     fn exchange(&self, config: Arc<Config>, generation: Generation) -> Result<Reloaded, ReloadError> {
-        let reloaded =
-            Reloaded { generation: generation.number, kept: changed(&self.fixed, &config.fixed(self.transport)) };
+        let reloaded = Reloaded {
+            generation: generation.number,
+            kept: changed(&self.fixed, &config.fixed(self.transport)),
+            strangers: generation.policy.strangers(&generation.catalog),
+        };
         let level = config.log.level.clone();
         {
             let mut state = self.state();
@@ -250,11 +264,17 @@ impl ReloadState {
         let count = self.succeeded + self.failed;
         match self.last.as_ref().map(|last| &last.outcome) {
             None => format!("generation {generation}"),
-            Some(Ok(_)) => format!("generation {generation}; reload {count} succeeded"),
+            Some(Ok(reloaded)) => match reloaded.notes().as_slice() {
+                [] => format!("generation {generation}; reload {count} succeeded"),
+                notes => format!("generation {generation}; reload {count} succeeded: {}", in_one_line(notes)),
+            },
             Some(Err(reasons)) => {
-                let reasons: Vec<_> = reasons.iter().map(|reason| reason.replace(RETURN, " ")).collect();
-                format!("generation {generation}; reload {count} failed: {}", reasons.join(NEXT_REASON))
+                format!("generation {generation}; reload {count} failed: {}", in_one_line(reasons))
             }
         }
     }
+}
+
+fn in_one_line(lines: &[String]) -> String {
+    lines.iter().map(|line| line.replace(RETURN, " ")).collect::<Vec<_>>().join(NEXT_LINE)
 }

@@ -3,6 +3,8 @@
 //! Whether a trace is recorded is decided here, by its ID alone, so that replicas agree without asking. What the caller
 //! wished is not heard, nor is its baggage.
 
+use std::fmt;
+
 use http::HeaderMap;
 use uuid::Uuid;
 
@@ -72,6 +74,12 @@ impl Remote {
         let (trace, span) = (hex(trace, 32)?, u64::try_from(hex(span, 16)?).ok()?);
         let sound = *version != "ff" && (rest.is_empty() || is_later) && trace != 0 && span != 0;
         sound.then_some(Self { trace, span })
+    }
+}
+
+impl fmt::Display for Sampling {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
     }
 }
 
