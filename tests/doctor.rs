@@ -322,21 +322,68 @@ fn the_audit_cannot_be_written() {
 }
 
 #[test]
+fn a_folder_that_agents_shall_read_cannot_be_looked_into() {
+    let files = plugin("files", &library("codemode_files"), "roots = { docs = \"docs\" }");
+    let host = Host::new(&allow_all(&(SMALL.to_owned() + &files)));
+    fs::create_dir(host.path("docs")).unwrap();
+    let drop = if is_root() { "setpriv --bounding-set=-dac_override,-dac_read_search" } else { "exec" };
+    host.after(drop).has("plugin files", "ok", "4 capabilities");
+    fs::set_permissions(host.path("docs"), fs::Permissions::from_mode(0o111)).unwrap();
+    host.after(drop).has("plugin files", "fault", "root `docs`: cannot list the folder");
+}
+
+/// Stands in for systemd, with a unit that serves this host's configuration.
+fn systemctl(host: &Host, config: &str, properties: &str) -> String {
+    let start = format!("{{ path=/usr/bin/codemoded ; argv[]=/usr/bin/codemoded --config {config} ; pid=0 }}");
+    host.file("systemctl", &format!("#!/bin/sh\ncat <<END\n{properties}\nExecStart={start}\nEND\n"), 0o755);
+    format!("{}:/usr/bin:/bin", host.folder.path().display())
+}
+
+#[test]
+fn root_asks_for_what_another_user_serves() {
+    let host = Host::new(&allow_all(&(SMALL.to_owned() + &records())));
+    let config = host.path("codemode.toml").display().to_string();
+    let path = systemctl(&host, &config, "User=codemoded");
+    let mut command = Command::new(executable());
+    command.env("PATH", &path);
+    let told = host.by(command);
+    let run = |arguments: &[&str]| {
+        let mut command = Command::new(executable());
+        let done = command.env("PATH", &path).arg("--config").arg(&config).args(arguments).output().unwrap();
+        (done.status.code(), String::from_utf8(done.stderr).unwrap())
+    };
+    if !is_root() {
+        assert_eq!(run(&["check"]), (Some(0), String::new()));
+        return not_run("doctor::root_asks_for_what_another_user_serves", "only root is asked to be somebody else");
+    }
+    told.has("user", "fault", "root asks, and codemoded.service runs as `codemoded`");
+    for arguments in [&["check"][..], &["check", "--diff", &config], &["catalog"], &["search", "x"], &["run", "-"]] {
+        let (code, errors) = run(arguments);
+        assert_eq!(code, Some(77), "{errors}");
+        assert!(errors.contains("`runuser -u codemoded -- codemoded …`"), "{errors}");
+    }
+    assert!(!host.path("records.db").exists(), "no plugin was started");
+    for properties in ["User=", "User=root"] {
+        systemctl(&host, &config, properties);
+        assert_eq!(run(&["check"]), (Some(0), String::new()), "{properties}");
+    }
+    systemctl(&host, "/etc/codemoded/codemode.toml", "User=codemoded");
+    assert_eq!(run(&["check"]), (Some(0), String::new()), "another configuration's unit");
+}
+
+#[test]
 fn the_unit_hides_what_is_configured() {
-    let host = Host::new(&allow_all(SMALL));
     let files = plugin("files", &library("codemode_files"), "roots = { all = \"/root\" }");
-    host.file("codemode.toml", &allow_all(&(SMALL.to_owned() + &files)), 0o644);
+    let host = Host::new(&allow_all(&(SMALL.to_owned() + &files)));
     let config = host.path("codemode.toml").display().to_string();
     let told = |config: &str, protects: &str| {
-        let start = format!("{{ path=/usr/bin/codemoded ; argv[]=/usr/bin/codemoded --config {config} ; pid=0 }}");
-        let script = format!("#!/bin/sh\ncat <<END\nProtectHome={protects}\nExecStart={start}\nEND\n");
-        host.file("systemctl", &script, 0o755);
+        let path = systemctl(&host, config, &format!("ProtectHome={protects}"));
         let mut command = Command::new(executable());
-        command.env("PATH", format!("{}:/usr/bin:/bin", host.folder.path().display()));
+        command.env("PATH", path);
         host.by(command)
     };
     for protects in ["yes", "tmpfs"] {
-        told(&config, protects).has("homes", "warning", "codemoded.service does not see `/root`");
+        told(&config, protects).has("homes", "fault", "codemoded.service does not see `/root`");
     }
     for (config, protects) in [(config.as_str(), "no"), (&config, "read-only"), ("/etc/codemoded/codemode.toml", "yes")]
     {

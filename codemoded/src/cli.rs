@@ -36,6 +36,7 @@ use crate::plugin::take_stdout;
 use crate::position::Position;
 use crate::supervisor::Supervisor;
 use crate::telemetry::Directives;
+use crate::unit;
 use crate::value::JsonFault;
 use reload::{Reload, ReloadFault};
 use running::{At, LogLevel, RunningFault};
@@ -107,6 +108,12 @@ enum CommandError {
     Claims { path: PathBuf, at: Position, fault: JsonFault },
     #[error("say for whom with --subject: the identity is not static")]
     NoSubject,
+    #[error(
+        "{} serves this configuration as `{user}`, who could not write what a plugin makes as root; as root, write \
+         `runuser -u {user} -- codemoded …`",
+        unit::NAME
+    )]
+    AsRoot { user: String },
     #[error("--diff names a configuration to compare with and --socket a daemon; give one of them")]
     TwoBefore,
     #[error("--subject: {0}")]

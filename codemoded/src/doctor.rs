@@ -21,6 +21,7 @@ use serde::Serialize;
 
 use crate::causes::with_causes;
 use crate::config::{Config, ConfigFault};
+use crate::unit;
 
 /// One thing that was looked at.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -71,6 +72,12 @@ pub async fn examine(config: &Config) -> Vec<Finding> {
     findings.push(written::finding(&config.audit.to));
     findings.extend(homes::findings(config).await);
     findings
+}
+
+/// What is left to say to root of a configuration that this user's unit serves.
+pub fn as_root(user: &str) -> Vec<Finding> {
+    let mend = format!("as root: `runuser -u {user} -- codemoded --config FILE doctor`; nothing else was looked at");
+    vec![Finding::fault("user", format!("root asks, and {} runs as `{user}`", unit::NAME), mend)]
 }
 
 /// What is left to say of a configuration that cannot be used.

@@ -47,7 +47,7 @@ pub(super) enum AuditCommand {
 #[derive(Debug, Args)]
 pub(super) struct Wanted {
     /// Of this run: the `codemoded/run` that its client was given.
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", value_parser = run_id)]
     run: Option<String>,
     /// Of this subject.
     #[arg(long, value_name = "ID")]
@@ -89,6 +89,8 @@ struct Show<'a> {
     out: io::BufWriter<File>,
     filter: &'a Filter,
     json: bool,
+    /// How many lines have been.
+    shown: u64,
 }
 
 /// Reads what the command names; `configured` tells where the daemon writes.
@@ -129,6 +131,10 @@ fn query(paths: &[PathBuf], show: &mut Show<'_>) -> Result<(), AuditError> {
     };
     let texts = paths.iter().map(open).collect::<Result<Vec<_>, _>>()?;
     paths.iter().zip(texts).try_for_each(|(path, text)| read(path, text, |line| show.line(&line)))?;
+    if show.shown == 0 {
+        // Nothing is left to tell where standard error is gone.
+        let _ = writeln!(io::stderr(), "no line fits");
+    }
     show.flush()
 }
 
@@ -213,13 +219,14 @@ impl From<io::Error> for Stopped {
 
 impl<'a> Show<'a> {
     fn new(out: File, filter: &'a Filter, json: bool) -> Self {
-        Self { out: io::BufWriter::new(out), filter, json }
+        Self { out: io::BufWriter::new(out), filter, json, shown: 0 }
     }
 
     fn line(&mut self, line: &AuditLine) -> Result<(), AuditError> {
         if !self.filter.wants(line) {
             return Ok(());
         }
+        self.shown += 1;
         let text = if self.json { line.json() } else { line.row() };
         writeln!(self.out, "{text}").map_err(AuditError::Write)
     }
@@ -239,6 +246,13 @@ impl Wanted {
             since: self.since,
             until: self.until,
         }
+    }
+}
+
+fn run_id(text: &str) -> Result<String, &'static str> {
+    match text.len() == 32 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')) {
+        true => Ok(text.to_owned()),
+        false => Err("a run's ID has 32 digits of 0-9 and a-f"),
     }
 }
 

@@ -30,6 +30,7 @@ use crate::run::Request;
 use crate::supervisor::Supervisor;
 use crate::telemetry;
 use crate::telemetry::spans::Spans;
+use crate::unit;
 use crate::value::{Bounds, Map, Value, read};
 
 /// How long tasks that are dropped at the end may take.
@@ -94,6 +95,11 @@ pub(super) fn carry_out(
     supervisor: Supervisor,
 ) -> Result<(), CommandError> {
     let config = Arc::new(Config::load(&sources, transport).map_err(CommandError::Config)?);
+    if command.as_ref().is_some_and(Configured::starts_plugins)
+        && let Some(user) = unit::instead_of_root(config.origin.file())
+    {
+        return Err(CommandError::AsRoot { user });
+    }
     let levels = telemetry::start(&config.log).map_err(CommandError::Log)?;
     let out = take_stdout().map_err(CommandError::Write)?;
     let audit = start_audit(command.as_ref(), &config, &out)?;
@@ -119,6 +125,18 @@ pub(super) fn carry_out(
 }
 
 impl Configured {
+    fn starts_plugins(&self) -> bool {
+        match self {
+            Self::Policy(policy::Command::Test { .. }) => false,
+            Self::Check { .. }
+            | Self::Catalog
+            | Self::Search { .. }
+            | Self::Describe { .. }
+            | Self::Policy(policy::Command::Eval { .. })
+            | Self::Run { .. } => true,
+        }
+    }
+
     async fn carry_out(self, service: &serve::Service, transport: Transport, out: File) -> Result<(), CommandError> {
         let serve::Service { sources, config, instruments, .. } = service;
         let text = match self {

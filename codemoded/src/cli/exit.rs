@@ -47,6 +47,7 @@ pub(super) fn code(error: &CommandError) -> u8 {
         | CommandError::NoClaims(_)
         | CommandError::Claims { .. }
         | CommandError::Audit(AuditError::File(_) | AuditError::Read(..)) => NO_INPUT,
+        CommandError::AsRoot { .. } => NO_PERMISSION,
         CommandError::Generate(_) | CommandError::NoAudit(_) => CANT_CREATE,
         CommandError::Plugin(error) => error.exit_code(),
         CommandError::Reload(ReloadFault::Failed(_)) => CONFIG,

@@ -2,15 +2,14 @@
 
 use std::iter::once;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use serde_json::Value;
 
 use super::Finding;
 use crate::config::{Config, Policy};
+use crate::unit::{self, Unit};
 
 const WHAT: &str = "homes";
-const UNIT: &str = "codemoded.service";
 const HOMES: [&str; 3] = ["/home", "/root", "/run/user"];
 
 /// Nothing where no unit serves this configuration, or one that has the homes.
@@ -19,24 +18,15 @@ pub(super) async fn findings(config: &Config) -> Vec<Finding> {
     if named.is_empty() {
         return Vec::new();
     }
-    // Without an answer there is no unit.
-    let hidden = tokio::task::spawn_blocking(move || is_without_homes(&file).unwrap_or_default()).await;
-    if hidden.unwrap_or_default() { named.iter().map(|path| lost(path)).collect() } else { Vec::new() }
+    match tokio::task::spawn_blocking(move || unit::serving(&file)).await {
+        Ok(Some(Unit { hides_homes: true, .. })) => named.iter().map(|path| lost(path)).collect(),
+        Ok(_) | Err(_) => Vec::new(),
+    }
 }
 
 fn lost(path: &Path) -> Finding {
-    let found = format!("{UNIT} does not see `{}` (`ProtectHome=`)", path.display());
-    Finding::warning(WHAT, found, "put it elsewhere, such as below /srv, or lay `ProtectHome=read-only` over the unit")
-}
-
-/// Whether the unit starts the daemon with this configuration, and hides homes from it.
-fn is_without_homes(config: &Path) -> Option<bool> {
-    let asked = ["show", "--property=ProtectHome", "--property=ExecStart", UNIT];
-    let told = Command::new("systemctl").args(asked).output().ok()?;
-    let told = String::from_utf8_lossy(&told.stdout).into_owned();
-    let value = |name: &str| told.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='));
-    let serves = value("ExecStart")?.split([' ', '=']).any(|word| Path::new(word) == config);
-    Some(serves && ["yes", "tmpfs"].contains(&value("ProtectHome")?))
+    let found = format!("{} does not see `{}` (`ProtectHome=`)", unit::NAME, path.display());
+    Finding::fault(WHAT, found, "put it elsewhere, such as below /srv, or lay `ProtectHome=read-only` over the unit")
 }
 
 /// All that the configuration names there.
