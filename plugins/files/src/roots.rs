@@ -42,8 +42,9 @@ pub(crate) enum RootsError {
     Empty,
     #[error("`roots` has an empty name")]
     EmptyName,
-    #[error("root `{name}`: cannot open the folder `{}`", path.display())]
-    Open {
+    #[error("root `{name}`: cannot {done} the folder `{}`", path.display())]
+    Closed {
+        done: &'static str,
         name: String,
         path: PathBuf,
         #[source]
@@ -84,11 +85,11 @@ impl Root {
         if name.is_empty() {
             return Err(RootsError::EmptyName);
         }
-        let dir = Dir::open_ambient_dir(path, ambient_authority()).map_err(|cause| RootsError::Open {
-            name: name.to_owned(),
-            path: path.to_owned(),
-            cause,
-        })?;
+        let closed =
+            |done| move |cause| RootsError::Closed { done, name: name.to_owned(), path: path.to_owned(), cause };
+        let dir = Dir::open_ambient_dir(path, ambient_authority()).map_err(closed("open"))?;
+        // It can be opened by whoever may not look into it.
+        drop(dir.entries().map_err(closed("list"))?);
         Ok(Self { name: name.to_owned(), view, dir })
     }
 
