@@ -124,9 +124,7 @@ fn a_worker_that_dies_is_audited_with_its_death() {
     std::thread::scope(|scope| {
         let run = scope.spawn(|| daemon.main("faulty.note(text = \"in\")\nfaulty.wait()"));
         until("the program runs", || daemon.recorded("in"));
-        for worker in daemon.children() {
-            std::process::Command::new("kill").args(["-KILL", &worker.to_string()]).status().unwrap();
-        }
+        daemon.kill_children();
         let lines = lines_of_run(&daemon, &run_of(&run.join().unwrap()));
         let last = lines.last().unwrap();
         assert_eq!(last["outcome"], "internal_failure");

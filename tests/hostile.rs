@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::harness::{Daemon, allow_all, by_hand, by_header, main_of, program, send, until};
+use crate::harness::{Daemon, allow_all, by_hand, by_header, lives, main_of, program, send, until};
 
 const TIME: &str = "resource limit exceeded: max_execution_time";
 const MEMORY: &str = "resource limit exceeded: max_worker_memory";
@@ -135,10 +135,4 @@ fn nobody_outlives_the_daemon() {
         drop(daemon);
         until("no worker is left", || !children.iter().any(|pid| lives(*pid)));
     }
-}
-
-fn lives(pid: u32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    // One that has ended may wait for the system's first process to take note.
-    !stat.is_empty() && !stat.contains(") Z ")
 }

@@ -41,7 +41,7 @@ fn a_failed_run_is_one_line_with_the_full_cause() {
     for (body, level, said) in [
         ("return 1 // 0", "INFO", "Floor division by zero"),
         ("faulty.note(text = [1][0])", "INFO", "InvalidArguments"),
-        ("faulty.note(text = \"denied\")", "INFO", "Denied"),
+        ("faulty.note(text = \"denied\")", "INFO", "faulty.note: the policy denies it"),
         ("faulty.publish(message = \"no paper\")", "INFO", "no paper"),
         ("return \"x\" * 70000", "INFO", "MaxResultBytes"),
         (
@@ -133,9 +133,7 @@ fn a_worker_that_is_killed_is_one_line_that_names_the_signal() {
     std::thread::scope(|scope| {
         let run = scope.spawn(|| daemon.main("faulty.note(text = \"in\")\nfaulty.wait()"));
         until("the program runs", || daemon.recorded("in"));
-        for worker in daemon.children() {
-            Command::new("kill").args(["-KILL", &worker.to_string()]).status().unwrap();
-        }
+        daemon.kill_children();
         let lines = lines_of(&daemon, &run.join().unwrap());
         assert_eq!(lines.len(), 1, "{lines:#?}");
         assert!(lines[0].contains("the worker died") && lines[0].contains("SIGKILL"), "{}", lines[0]);

@@ -12,7 +12,8 @@ use crate::harness::{Daemon, by_header, executable, main_of, run};
 fn query(daemon: &Daemon, arguments: &[&str]) -> Vec<String> {
     let all = [&["audit", "query", "--config", "codemode.toml"], arguments].concat();
     let (code, out, errors) = run(&all, daemon.folder.path());
-    assert_eq!((code, &*errors), (0, ""), "{arguments:?}");
+    let said = if out.is_empty() { "no line fits\n" } else { "" };
+    assert_eq!((code, &*errors), (0, said), "{arguments:?}");
     out.lines().map(str::to_owned).collect()
 }
 
@@ -54,6 +55,11 @@ fn lines_are_found_by_all_that_is_known_of_them() {
     assert!(json.len() == 1 && written.lines().any(|line| line == json[0]), "{json:?}");
     let (code, _, errors) = run(&["audit", "query", "--outcome", "fine", "audit.jsonl"], daemon.folder.path());
     assert!(code != 0 && errors.contains("policy_failure"), "{errors}");
+    for no_run in ["", "two", &format!("{ann}0"), &ann.to_uppercase().replace(char::is_numeric, "G")] {
+        let (code, _, errors) = run(&["audit", "query", "--run", no_run, "audit.jsonl"], daemon.folder.path());
+        assert!(code == 64 && errors.contains("a run's ID has 32 digits"), "{no_run}: {errors}");
+    }
+    assert_eq!(count(&["--run", &"0".repeat(32)]), 0);
 }
 
 #[test]
@@ -86,12 +92,13 @@ fn what_the_journal_keeps_is_read_from_standard_input() {
         "{errors}"
     );
     let line = |run: &str| format!("{{\"kind\":\"run\",\"time\":\"2026-11-30T07:00:00Z\",\"run\":\"{run}\"}}\n");
-    fs::write(folder.path().join("journal"), format!("-- Boot 0123 --\n{}{}", line("one"), line("two"))).unwrap();
+    let two = "2".repeat(32);
+    fs::write(folder.path().join("journal"), format!("-- Boot 0123 --\n{}{}", line("one"), line(&two))).unwrap();
     let mut query = Command::new(executable());
-    query.args(["audit", "query", "--run", "two", "-"]).current_dir(folder.path());
+    query.args(["audit", "query", "--run", &two, "-"]).current_dir(folder.path());
     let done = query.stdin(fs::File::open(folder.path().join("journal")).unwrap()).output().unwrap();
     let (out, errors) = (String::from_utf8(done.stdout).unwrap(), String::from_utf8(done.stderr).unwrap());
-    assert!(done.status.success() && out.lines().count() == 1 && out.ends_with(" two\n"), "{out}{errors}");
+    assert!(done.status.success() && out.lines().count() == 1 && out.ends_with(&format!(" {two}\n")), "{out}{errors}");
     assert_eq!(errors, "-:1: not an audit line\n");
 }
 

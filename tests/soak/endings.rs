@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::reloads::Ending;
 use super::{CLIENTS, SLOTS, scattered};
-use crate::harness::{Daemon, SECRET, allow_all, faulty, program, records, until};
+use crate::harness::{Daemon, SECRET, allow_all, faulty, lives, program, records, until};
 
 /// One answer to `execute`.
 struct Told {
@@ -94,11 +94,6 @@ fn audited(daemon: &Daemon) -> BTreeSet<String> {
     let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let runs = lines.filter(|line| line["kind"] == "run");
     runs.map(|line| line["run"].as_str().unwrap().to_owned()).collect()
-}
-
-fn lives(pid: u32) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    !stat.is_empty() && !stat.contains(") Z ")
 }
 
 fn kill(pid: u32) {

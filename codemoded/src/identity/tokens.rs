@@ -74,8 +74,10 @@ pub struct Census {
 pub enum Fault {
     #[error("the token is none of this daemon's")]
     Malformed,
-    #[error("the token is not in the file")]
+    #[error("no token in the file has this ID")]
     Unknown,
+    #[error("the token in the file that has this ID has another secret")]
+    WrongSecret,
     #[error("the token has expired")]
     Expired,
 }
@@ -181,7 +183,8 @@ fn check(table: &Table, token: &str, now: SystemTime) -> Result<Subject, Fault> 
     match entry {
         Some(entry) if same && entry.expires.is_past(now) => Err(Fault::Expired),
         Some(entry) if same => Ok(entry.subject.clone()),
-        Some(_) | None => Err(Fault::Unknown),
+        Some(_) => Err(Fault::WrongSecret),
+        None => Err(Fault::Unknown),
     }
 }
 

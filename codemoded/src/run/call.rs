@@ -68,7 +68,8 @@ impl Call<'_> {
         let deadline = (Instant::now() + limits.max_call_time).min(self.caller.deadline);
         // What is not there for the subject is asked nothing else: an answer about its arguments would describe it.
         if !self.caller.generation.shows(self.caller.subject, &self.capability).await {
-            return Err(Failure::NotFound { near: None }.into());
+            let cause = format!("{}: the policy does not show it to this subject", self.capability.id);
+            return Err(Fault::because(Failure::NotFound { near: None }, cause));
         }
         let bound = self.bind(arguments, limits).await?;
         recording.bound(|| Value::Map(bound.clone()).to_json());
@@ -104,7 +105,10 @@ impl Call<'_> {
         let decision = self.caller.generation.policy.decide(question, deadline).await;
         let (decided, answer) = match decision {
             Decision::Allow => (Decided::Allowed, Ok(())),
-            Decision::Deny { reason } => (Decided::Denied, Err(Failure::Denied(reason).into())),
+            Decision::Deny { reason } => {
+                let cause = format!("{}: the policy denies it", self.capability.id);
+                (Decided::Denied, Err(Fault::because(Failure::Denied(reason), cause)))
+            }
             Decision::Failure(cause) => {
                 let cause = format!("{}: the policy did not decide: {cause}", self.capability.id);
                 (Decided::Failed, Err(Fault::because(Failure::Policy, cause)))

@@ -227,8 +227,12 @@ fn log(record: &RunRecord, fault: Option<&Fault>) {
         return;
     };
     // Texts are fields, not parts of the sentence: those are escaped, so that no program and no handler forges a line.
-    match cause.as_deref() {
-        Some(cause) => tracing::error!(?failure, cause, calls, took_ms, "run failed"),
-        None => tracing::info!(?failure, calls, took_ms, "run failed"),
+    match (failure, cause.as_deref()) {
+        // What the policy has decided is nobody's fault.
+        (Failure::Denied(_) | Failure::NotFound { .. }, Some(cause)) => {
+            tracing::info!(?failure, cause, calls, took_ms, "run failed");
+        }
+        (_, Some(cause)) => tracing::error!(?failure, cause, calls, took_ms, "run failed"),
+        (_, None) => tracing::info!(?failure, calls, took_ms, "run failed"),
     }
 }

@@ -31,9 +31,9 @@ fn nothing_but_the_whole_token_counts() {
     let refused = [
         (secret.to_owned(), Fault::Malformed),
         (head.to_owned(), Fault::Malformed),
-        (format!("{head}_"), Fault::Unknown),
-        (format!("{head}_{other}"), Fault::Unknown),
-        (format!("{}0", minted.token), Fault::Unknown),
+        (format!("{head}_"), Fault::WrongSecret),
+        (format!("{head}_{other}"), Fault::WrongSecret),
+        (format!("{}0", minted.token), Fault::WrongSecret),
         (format!("cm_0000000000000000_{secret}"), Fault::Unknown),
         (minted.token.to_uppercase(), Fault::Malformed),
     ];
