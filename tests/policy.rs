@@ -166,3 +166,29 @@ allow if input.subject.id == "records.nobody"
         ]
     );
 }
+
+#[test]
+fn a_call_is_tried_with_the_groups_of_the_subjects_tokens() {
+    let folder = folder("package p_test\n");
+    let config = fs::read_to_string(folder.path().join("codemode.toml")).unwrap();
+    let tokens = "mode = \"tokens\"\ntokens_file = \"tokens.toml\"";
+    let config = config.replace("mode = \"static\"\nsubject = \"local\"", tokens);
+    fs::write(folder.path().join("codemode.toml"), config).unwrap();
+    let new = |subject: &str, group: &str| {
+        let (_, printed, _) = run(&["token", "new", "--subject", subject, "--group", group], folder.path());
+        printed.lines().last().unwrap().to_owned()
+    };
+    let lines = [new("ann", "ops"), new("ann", "ops"), new("bob", "ops"), new("bob", "staff")].join("\n");
+    fs::write(folder.path().join("tokens.toml"), lines).unwrap();
+    for (subject, more, claims) in [
+        ("ann", &[][..], "{\"groups\":[\"ops\"]}"),
+        ("bob", &[], "{}"),
+        ("eve", &[], "{}"),
+        ("ann", &["--claims", "claims.json"], "{\"role\":\"writer\"}"),
+    ] {
+        fs::write(folder.path().join("claims.json"), "{\"role\": \"writer\"}").unwrap();
+        let eval = [&["policy", "eval", "--subject", subject][..], more, &["faulty.note", "text=x"]].concat();
+        let (_, printed, errors) = run(&eval, folder.path());
+        assert!(printed.contains(&format!("{{\"id\":\"{subject}\",\"claims\":{claims}}}")), "{printed}{errors}");
+    }
+}

@@ -15,11 +15,12 @@ use super::running;
 use super::{CommandError, failed, policy, pretty, runtime, say, serve};
 use crate::audit::Audit;
 use crate::config::{Config, Identity, Sources, Transport};
-use crate::daemon::{Daemon, Instruments};
+use crate::daemon::{Daemon, Instruments, StartError};
 use crate::doctor;
 use crate::failure::Failure;
 use crate::file::{self, FileFault};
 use crate::generation::Generation;
+use crate::identity::tokens::Tokens;
 use crate::identity::{Subject, SubjectId};
 use crate::limits::Limit;
 use crate::mcp::run_text;
@@ -79,7 +80,7 @@ pub(super) enum Configured {
 /// For whom a command is carried out.
 #[derive(Debug, clap::Args)]
 pub(super) struct Caller {
-    /// The subject; where the identity is static, its subject is the default.
+    /// The subject; where the identity is static, its subject is the default. Its groups are those of its tokens.
     #[arg(long, value_name = "ID")]
     subject: Option<String>,
     /// A JSON file with the claims that the policy sees.
@@ -306,7 +307,14 @@ fn program(file: &Path, max_bytes: usize) -> Result<String, CommandError> {
 
 fn subject(caller: Caller, config: &Config) -> Result<Subject, CommandError> {
     let mut subject = match (caller.subject, &config.identity) {
-        (Some(id), _) => Subject::new(SubjectId::new(&id).map_err(CommandError::Subject)?),
+        (Some(id), identity) => {
+            let id = SubjectId::new(&id).map_err(CommandError::Subject)?;
+            let known = match identity {
+                Identity::Tokens(path) => Tokens::open(path.clone()).map_err(StartError::Tokens)?.subject(&id),
+                Identity::Static(_) | Identity::Proxy(_) | Identity::Jwt(_) | Identity::Plugin(_) => None,
+            };
+            known.unwrap_or_else(|| Subject::new(id))
+        }
         (None, Identity::Static(one)) => one.subject.clone(),
         (None, Identity::Proxy(_) | Identity::Jwt(_) | Identity::Tokens(_) | Identity::Plugin(_)) => {
             return Err(CommandError::NoSubject);

@@ -21,7 +21,7 @@ use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
 use super::header::bearer;
-use super::{Refusal, Subject};
+use super::{Refusal, Subject, SubjectId};
 use file::Stamp;
 
 /// What every token begins with, so that scanners find one that has leaked.
@@ -100,6 +100,14 @@ impl Tokens {
         let (past, good): (Vec<_>, Vec<_>) =
             table.values().map(|entry| entry.expires).partition(|end| end.is_past(now));
         Census { all: table.len(), expired: past.len(), next: good.into_iter().min() }
+    }
+
+    /// The subject as its tokens say; nothing where it has none, or where they differ.
+    pub fn subject(&self, id: &SubjectId) -> Option<Subject> {
+        let table = self.0.held().table;
+        let mut claims = table.values().map(|entry| &entry.subject).filter(|subject| subject.id == *id);
+        let first = claims.next()?;
+        claims.all(|other| other.claims == first.claims).then(|| first.clone())
     }
 
     pub(super) async fn authenticate(&self, headers: &HeaderMap) -> Result<Subject, Refusal> {
