@@ -372,6 +372,27 @@ fn root_asks_for_what_another_user_serves() {
 }
 
 #[test]
+fn the_unit_that_runs_has_the_addresses() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = taken.local_addr().unwrap().to_string();
+    let admin = "[admin]\nlisten = \"unix:admin.sock\"\n";
+    let host = Host::new(&allow_all(&format!("{admin}{SMALL}")).replace("127.0.0.1:0", &taken));
+    let _used = UnixListener::bind(host.path("admin.sock")).unwrap();
+    let config = host.path("codemode.toml").display().to_string();
+    let told = |state: &str| {
+        let mut command = Command::new(executable());
+        command.env("PATH", systemctl(&host, &config, &format!("ActiveState={state}")));
+        host.by(command)
+    };
+    for state in ["active", "reloading"] {
+        told(state).has("server.listen", "ok", &format!("{taken} is in use: codemoded.service runs"));
+        told(state).has("admin.listen", "ok", "admin.sock` is in use: codemoded.service runs");
+    }
+    told("failed").has("server.listen", "warning", &format!("{taken} is in use"));
+    told("inactive").has("admin.listen", "warning", "is in use");
+}
+
+#[test]
 fn the_unit_hides_what_is_configured() {
     let files = plugin("files", &library("codemode_files"), "roots = { all = \"/root\" }");
     let host = Host::new(&allow_all(&(SMALL.to_owned() + &files)));

@@ -63,14 +63,17 @@ impl Finding {
 
 /// Looks at everything, in the order in which a start would need it.
 pub async fn examine(config: &Config) -> Vec<Finding> {
+    let file = config.origin.file().to_owned();
+    // Without an answer there is no unit.
+    let unit = tokio::task::spawn_blocking(move || unit::serving(&file)).await.ok().flatten();
     let mut findings = vec![Finding::ok("configuration", config.summary.to_string())];
     findings.extend(host::findings(config));
     findings.extend(workers::findings(config).await);
-    findings.extend(listening::findings(config));
+    findings.extend(listening::findings(config, unit.as_ref()));
     findings.extend(loaded::findings(config).await);
     findings.extend(callers::findings(config).await);
     findings.push(written::finding(&config.audit.to));
-    findings.extend(homes::findings(config).await);
+    findings.extend(homes::findings(config, unit.as_ref()));
     findings
 }
 

@@ -15,12 +15,13 @@ pub struct Unit {
     pub user: Option<String>,
     /// Whether there are no homes for it.
     pub hides_homes: bool,
+    pub runs: bool,
 }
 
 /// Nothing where there is no systemd, or where the unit serves another configuration. Blocks meanwhile.
 pub fn serving(config: &Path) -> Option<Unit> {
-    let asked = ["show", "--property=User", "--property=ProtectHome", "--property=ExecStart", NAME];
-    let told = Command::new(SYSTEMCTL).args(asked).output().ok()?;
+    let asked = ["User", "ProtectHome", "ActiveState", "ExecStart"].map(|name| format!("--property={name}"));
+    let told = Command::new(SYSTEMCTL).arg("show").args(asked).arg(NAME).output().ok()?;
     read(&String::from_utf8_lossy(&told.stdout), config)
 }
 
@@ -34,5 +35,6 @@ fn read(told: &str, config: &Path) -> Option<Unit> {
     let serves = value("ExecStart")?.split([' ', '=']).any(|word| Path::new(word) == config);
     let user = value("User").filter(|user| !["", "root", "0"].contains(user)).map(str::to_owned);
     let hides_homes = value("ProtectHome").is_some_and(|protects| ["yes", "tmpfs"].contains(&protects));
-    serves.then_some(Unit { user, hides_homes })
+    let runs = value("ActiveState").is_some_and(|state| ["active", "reloading"].contains(&state));
+    serves.then_some(Unit { user, hides_homes, runs })
 }

@@ -13,14 +13,10 @@ const WHAT: &str = "homes";
 const HOMES: [&str; 3] = ["/home", "/root", "/run/user"];
 
 /// Nothing where no unit serves this configuration, or one that has the homes.
-pub(super) async fn findings(config: &Config) -> Vec<Finding> {
-    let (named, file) = (in_homes(config), config.origin.file().to_owned());
-    if named.is_empty() {
-        return Vec::new();
-    }
-    match tokio::task::spawn_blocking(move || unit::serving(&file)).await {
-        Ok(Some(Unit { hides_homes: true, .. })) => named.iter().map(|path| lost(path)).collect(),
-        Ok(_) | Err(_) => Vec::new(),
+pub(super) fn findings(config: &Config, unit: Option<&Unit>) -> Vec<Finding> {
+    match unit {
+        Some(Unit { hides_homes: true, .. }) => in_homes(config).iter().map(|path| lost(path)).collect(),
+        Some(_) | None => Vec::new(),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Whether the daemon could be heard where it shall be.
 
+use std::fmt;
 use std::fs;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -11,32 +12,40 @@ use rustix::fs::{Access, AtFlags, CWD, accessat};
 
 use super::Finding;
 use crate::config::{Config, Listen};
+use crate::unit::{self, Unit};
 
 const FIRST_FREE_PORT: &str = "/proc/sys/net/ipv4/ip_unprivileged_port_start";
 
-pub(super) fn findings(config: &Config) -> Vec<Finding> {
-    let mut findings = vec![finding("server.listen", &config.server.listen)];
+/// Where the unit runs, it is that which listens.
+pub(super) fn findings(config: &Config, unit: Option<&Unit>) -> Vec<Finding> {
+    let runs = unit.is_some_and(|unit| unit.runs);
+    let mut findings = vec![finding("server.listen", &config.server.listen, runs)];
     match config.admin.listen.as_slice() {
         [] => findings.push(Finding::ok("admin.listen", "off")),
-        listen => findings.extend(listen.iter().map(|each| finding("admin.listen", each))),
+        listen => findings.extend(listen.iter().map(|each| finding("admin.listen", each, runs))),
     }
     findings
 }
 
-fn finding(what: &str, listen: &Listen) -> Finding {
+fn finding(what: &str, listen: &Listen, runs: bool) -> Finding {
     match listen {
-        Listen::Tcp(address) => tcp(what, *address),
-        Listen::Unix(path) => unix(what, path),
+        Listen::Tcp(address) => tcp(what, *address, runs),
+        Listen::Unix(path) => unix(what, path, runs),
         Listen::Systemd => Finding::ok(what, "systemd hands the socket over at start"),
     }
 }
 
-fn tcp(what: &str, address: SocketAddr) -> Finding {
+fn used_by_unit(what: &str, place: impl fmt::Display) -> Finding {
+    Finding::ok(what, format!("{place} is in use: {} runs", unit::NAME))
+}
+
+fn tcp(what: &str, address: SocketAddr, runs: bool) -> Finding {
     let error = match TcpListener::bind(address) {
         Ok(_) => return Finding::ok(what, format!("{address} is free")),
         Err(error) => error,
     };
     match error.kind() {
+        io::ErrorKind::AddrInUse if runs => used_by_unit(what, address),
         io::ErrorKind::AddrInUse => Finding::warning(
             what,
             format!("{address} is in use"),
@@ -58,7 +67,7 @@ fn tcp(what: &str, address: SocketAddr) -> Finding {
     }
 }
 
-fn unix(what: &str, path: &Path) -> Finding {
+fn unix(what: &str, path: &Path, runs: bool) -> Finding {
     let folder = path.parent().unwrap_or(Path::new("/"));
     let (shown, place) = (path.display(), folder.display());
     if !folder.is_dir() {
@@ -73,6 +82,7 @@ fn unix(what: &str, path: &Path) -> Finding {
         Ok(found) if !found.file_type().is_socket() => {
             Finding::fault(what, format!("`{shown}` is there and is no socket"), "remove it, or choose another path")
         }
+        Ok(_) if runs && UnixStream::connect(path).is_ok() => used_by_unit(what, format!("`{shown}`")),
         Ok(_) if UnixStream::connect(path).is_ok() => Finding::warning(
             what,
             format!("`{shown}` is in use"),
