@@ -213,13 +213,21 @@ impl<'s> Binder<'s> {
 
     fn bind_extra(&self, rules: &MapRules, name: &str, member: &Value) -> Result<Value, Diagnostic> {
         let mut bound = member.clone();
+        let (mut is_whole, mut as_float) = (false, None);
         for node in rules.extras.iter().flat_map(|extra| extra_nodes(extra, name)) {
-            if self.schema.node(node).is_never() {
+            let demanded = self.schema.node(node);
+            if demanded.is_never() {
                 return Err(self.unknown_member(rules, name));
             }
-            bound = self.bind(node, &bound).map_err(|fault| fault.inside(Step::Key(name.to_owned())))?;
+            let held = self.bind(node, &bound).map_err(|fault| fault.inside(Step::Key(name.to_owned())))?;
+            is_whole |= !demanded.types.has(Types::FLOAT);
+            match (&bound, &held) {
+                // The next may want the integer.
+                (Value::Int(_), Value::Float(_)) => as_float = Some(held),
+                _ => bound = held,
+            }
         }
-        Ok(bound)
+        Ok(as_float.filter(|_| !is_whole).unwrap_or(bound))
     }
 
     pub(super) fn unknown_member(&self, rules: &MapRules, name: &str) -> Diagnostic {

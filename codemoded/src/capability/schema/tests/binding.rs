@@ -226,6 +226,12 @@ fn other_choices_say_what_they_take() {
     let closed = json!({"type": ["integer", "object"], "properties": {"a": {}}});
     let once = json!({"additionalProperties": false, "oneOf": [closed, {}]});
     x(once, json!({"a": null}), r#"argument "x" must match only one of any"#);
+    // What one demands as an integer is one, whatever another would make of it.
+    let (integer, number) = (json!({"type": "integer"}), json!({"type": "number"}));
+    for (rest, pattern, bound) in [(&integer, &number, "0"), (&number, &integer, "0"), (&number, &number, "0.0")] {
+        let both = json!({"additionalProperties": rest, "oneOf": [{"patternProperties": {"^a": pattern}}, {"type": "string"}]});
+        x(both, json!({"a": 0}), &format!("{{\"x\":{{\"a\":{bound}}}}}"));
+    }
     let nullable = json!({"anyOf": [{"type": "string", "maxLength": 1}, {"type": "null"}]});
     x(nullable.clone(), json!("ab"), r#"argument "x" must be at most 1 character"#);
     x(nullable, json!(1), r#"argument "x" must be a string or None"#);
